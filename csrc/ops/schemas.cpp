@@ -1,0 +1,31 @@
+// Every schema of torch.ops.gpusort, readable as the API table. Kernels are registered per backend in <family>_cpu.cpp and <family>_cuda.cpp.
+// All ops are functional: results are fresh tensors that alias no input. Everything is stable, whatever `stable` says.
+#include <torch/csrc/stable/library.h>
+
+STABLE_TORCH_LIBRARY(gpusort, m) {
+  // One tensor, sorted along `dim`: values and the positions they came from. index_dtype is int64 (default) or int32.
+  m.def(
+      "sort(Tensor self, int dim=-1, bool descending=False, bool stable=True, *, ScalarType? index_dtype=None, str algorithm=\"auto\")"
+      " -> (Tensor values, Tensor indices)");
+  m.def("argsort(Tensor self, int dim=-1, bool descending=False, bool stable=True, *, ScalarType? index_dtype=None) -> Tensor");
+  m.def("msort(Tensor self) -> Tensor");
+  m.def("sort_keys(Tensor self, int dim=-1, bool descending=False) -> Tensor");
+
+  // Stable by bits [begin_bit, end_bit) of the order-preserving unsigned key.
+  m.def(
+      "radix_sort(Tensor self, int dim=-1, bool descending=False, *, int begin_bit=0, int? end_bit=None, str kernel=\"auto\","
+      " int? digit_bits=None) -> (Tensor values, Tensor indices)");
+
+  // Two sorted inputs, merged along the last dim; leading dims are equal. Indices point into cat(a, b). Ties are taken from a.
+  m.def("merge(Tensor a, Tensor b, *, bool descending=False, str kernel=\"auto\") -> Tensor");
+  m.def("merge_with_indices(Tensor a, Tensor b, *, bool descending=False, str kernel=\"auto\") -> (Tensor values, Tensor indices)");
+  m.def(
+      "merge_by_key(Tensor a_keys, Tensor a_values, Tensor b_keys, Tensor b_values, *, bool descending=False)"
+      " -> (Tensor keys, Tensor values)");
+
+  // For each output rank k (int64, 0 <= k <= len(a) + len(b)): how many of the first k outputs of merge(a, b) come from a. 1-D a and b.
+  m.def("co_rank(Tensor k, Tensor a, Tensor b, *, bool descending=False) -> Tensor");
+
+  // What this binary was built with, as "key=value" lines.
+  m.def("_build_info() -> str");
+}
