@@ -1,0 +1,16 @@
+// Copies between a strided tensor and packed rows, for sorts along a dim that is not the fastest one in memory. One read and one write.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "../../plan/row_layout.h"
+
+namespace gpusort {
+
+// packed[row * length + e] = strided[offset(row) + e * length_stride]. element_bytes: 1, 2, 4, 8, 16.
+cudaError_t launch_gather_rows(const StridedRows& rows, int element_bytes, const void* strided, void* packed, cudaStream_t stream);
+
+// The other way. `rows` must not overlap itself.
+cudaError_t launch_scatter_rows(const StridedRows& rows, int element_bytes, const void* packed, void* strided, cudaStream_t stream);
+
+}  // namespace gpusort
