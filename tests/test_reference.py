@@ -62,7 +62,7 @@ def broken_results():
     yield "two NaNs swapped", nan, nan[[2, 1, 0]], torch.tensor([2, 1, 0])
 
 
-@pytest.mark.parametrize("what, x, values, indices", broken_results(), ids=lambda v: v.replace(" ", "_") if isinstance(v, str) else "")
+@pytest.mark.parametrize("what, x, values, indices", list(broken_results()), ids=lambda v: v.replace(" ", "_") if isinstance(v, str) else "")
 def test_a_wrong_result_is_refused(what, x, values, indices):
     with pytest.raises(AssertionError):
         assert_stable_sort(x, (values, indices))
