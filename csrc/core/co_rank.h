@@ -61,26 +61,26 @@ struct SplitBounds {
     const Index at_least = a_count > least ? a_count : least;
     return at_least < most ? at_least : most;
   }
+
+  GPUSORT_HD MergeRange<Index> range() const { return {a_low, a_high, rank_low - a_low, rank_high - a_high}; }
 };
 
-// Cuts an output of m + n elements at the ranks rank_of(0) = 0 < rank_of(1) < ... < rank_of(pieces) = m + n, and returns how many elements
-// of a lie before cut `cut`. raw(p) is the co-rank of rank_of(p), from anywhere, as long as every caller gets the same.
+// One piece of an output of m + n elements that is cut at the ranks rank_of(0) = 0 < rank_of(1) < ... < rank_of(pieces) = m + n: its ends
+// in the output and in a. raw(p) is the co-rank of rank_of(p), found in whatever way, as long as every caller gets the same.
 //
-// Bisection over the cuts: each cut on the way is moved into what its two neighbours on the way allow. A cut depends only on the
-// log2(pieces) cuts above it in that tree, so all workers agree without talking, and since lower <= cut <= upper holds for both
-// inputs at every step, consecutive cuts rise on both sides whatever raw() says.
+// Bisection over the cuts down to [piece, piece + 1]: each cut on the way is moved into what the two around it allow. A cut depends only on
+// the log2(pieces) cuts above it in that tree, so all workers agree without talking; and since each half keeps no less than nothing of both
+// inputs, consecutive cuts rise on both sides whatever raw() says. raw is called once per level, from the root down, also where
+// nothing needs a repair.
 template <class Index, class RankOf, class Raw>
-GPUSORT_HD Index repaired_split(Index cut, Index pieces, Index a_length, RankOf rank_of, Raw raw) {
-  if (cut <= 0) return 0;
-  if (cut >= pieces) return a_length;
-  Index low = 0, high = pieces;
+GPUSORT_HD SplitBounds<Index> repaired_piece(Index piece, Index pieces, Index a_length, RankOf rank_of, Raw raw) {
   SplitBounds<Index> bounds{0, rank_of(pieces), 0, a_length};
-  while (true) {
+  Index low = 0, high = pieces;
+  while (high - low > 1) {
     const Index middle = low + (high - low) / 2;
     const Index rank = rank_of(middle);
     const Index a_count = bounds.repair(rank, raw(middle));
-    if (middle == cut) return a_count;
-    if (cut < middle) {
+    if (middle > piece) {
       high = middle;
       bounds.rank_high = rank;
       bounds.a_high = a_count;
@@ -90,6 +90,13 @@ GPUSORT_HD Index repaired_split(Index cut, Index pieces, Index a_length, RankOf 
       bounds.a_low = a_count;
     }
   }
+  return bounds;
+}
+
+// How many elements of a lie before cut `cut` of such an output.
+template <class Index, class RankOf, class Raw>
+GPUSORT_HD Index repaired_split(Index cut, Index pieces, Index a_length, RankOf rank_of, Raw raw) {
+  return cut >= pieces ? a_length : repaired_piece(cut, pieces, a_length, rank_of, raw).a_low;
 }
 
 }  // namespace gpusort

@@ -32,37 +32,30 @@ GPUSORT_HD void serial_merge(const A& a, Index& i, Index i_end, const B& b, Inde
   }
 }
 
-// The same with a count known to the compiler, for outputs kept in registers: every `step` that emit sees is a constant.
+// The same with a count known to the compiler, for outputs kept in registers: every `step` that emit sees is a constant. Elements come from
+// source.read(from_b, position), so that one read serves both sides and no branch is needed.
 //
-// Unless kGuarded, the ends are not looked at, which saves three instructions an output. The caller vouches that a[i] and b[j] can be
-// read up to one place behind the last element taken, and that what stands there does not come before anything emitted. Behind a piece of
-// a longer merge that is so by itself: the next element of a comes after all of the piece's, and so does the next of b.
-template <int kCount, bool kGuarded, class Index, class A, class B, class Less, class Emit>
-GPUSORT_HD void serial_merge_unrolled(const A& a, Index& i, Index i_end, const B& b, Index& j, Index j_end, Less less, Emit emit) {
-  using Element = std::remove_cv_t<std::remove_reference_t<decltype(a[i])>>;
-  Element a_head = !kGuarded || i < i_end ? a[i] : Element{};
-  Element b_head = !kGuarded || j < j_end ? b[j] : Element{};
+// Unless kGuarded, the ends are not looked at, which saves three instructions an output. The caller vouches that both sides can be read
+// up to one place behind the last element taken, and that what stands there does not come before anything emitted. Behind a piece of a
+// longer merge that is so by itself: the next element of a comes after all of the piece's, and so does the next of b.
+template <int kCount, bool kGuarded, class Index, class Source, class Less, class Emit>
+GPUSORT_HD void serial_merge_unrolled(const Source& source, Index& i, Index i_end, Index& j, Index j_end, Less less, Emit emit) {
+  using Element = decltype(source.read(false, i));
+  Element a_head = !kGuarded || i < i_end ? source.read(false, i) : Element{};
+  Element b_head = !kGuarded || j < j_end ? source.read(true, j) : Element{};
 #if defined(__CUDACC__)
 #pragma unroll
 #endif
   for (int step = 0; step < kCount; ++step) {
     const bool from_b = kGuarded ? i >= i_end || (j < j_end && less(b_head, a_head)) : less(b_head, a_head);
     emit(step, from_b, from_b ? j : i, from_b ? b_head : a_head);
-    if (from_b) {
-      ++j;
-    } else {
-      ++i;
-    }
-    if (step + 1 < kCount) {  // one read serves both sides: no branch
-      const Index next = from_b ? j : i;
-      if (!kGuarded || next < (from_b ? j_end : i_end)) {
-        const Element element = from_b ? b[next] : a[next];
-        if (from_b) {
-          b_head = element;
-        } else {
-          a_head = element;
-        }
-      }
+    i += from_b ? 0 : 1;
+    j += from_b ? 1 : 0;
+    const Index next = from_b ? j : i;
+    if (step + 1 < kCount && (!kGuarded || next < (from_b ? j_end : i_end))) {
+      const Element element = source.read(from_b, next);
+      a_head = from_b ? a_head : element;
+      b_head = from_b ? element : b_head;
     }
   }
 }

@@ -86,6 +86,11 @@ static void check_cuts(const std::vector<int>& a, const std::vector<int>& b, int
       CHECK(count - before <= rank_of(cut) - rank_of(cut - 1));
     }
     if (sorted) CHECK(count == raw(cut));
+    if (cut > 0) {
+      const MergeRange<int64_t> range = gpusort::repaired_piece<int64_t>(cut - 1, pieces, m, rank_of, raw).range();
+      CHECK(range.a_begin == before && range.a_end == count);
+      CHECK(range.b_begin == rank_of(cut - 1) - before && range.b_end == rank_of(cut) - count);
+    }
     before = count;
   }
   CHECK(!outside);

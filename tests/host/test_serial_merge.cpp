@@ -41,6 +41,11 @@ static std::vector<Tagged> reference(const std::vector<uint32_t>& a, const std::
   return merged;
 }
 
+struct Source {
+  const uint32_t *a, *b;
+  uint32_t read(bool from_b, int position) const { return from_b ? b[position] : a[position]; }
+};
+
 static const auto kLess = [](uint32_t x, uint32_t y) { return x < y; };
 
 static void check_whole(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
@@ -66,9 +71,9 @@ static void check_pieces(std::vector<uint32_t> a, std::vector<uint32_t> b) {
   for (int rank = 0; rank < m + n; rank += kCount) {
     if (!kGuarded && rank + kCount > m + n) break;
     int i = co_rank<int>(rank, a.data(), m, b.data(), n, kLess), j = rank - i;
-    serial_merge_unrolled<kCount, kGuarded>(a.data(), i, m, b.data(), j, n, kLess, [&](int step, bool from_b, int position, uint32_t key) {
-      merged[rank + step] = Tagged(key, from_b ? m + position : position);
-    });
+    serial_merge_unrolled<kCount, kGuarded>(
+        Source{a.data(), b.data()}, i, m, j, n, kLess,
+        [&](int step, bool from_b, int position, uint32_t key) { merged[rank + step] = Tagged(key, from_b ? m + position : position); });
     const int end = std::min(rank + kCount, m + n);
     if (rank + kCount <= m + n) CHECK(i == co_rank<int>(end, a.data(), m, b.data(), n, kLess) && i + j == end);
     CHECK(std::equal(merged.begin() + rank, merged.begin() + end, expected.begin() + rank));
