@@ -1,0 +1,212 @@
+"""opcheck, torch.compile, torch.export, TorchScript and fake tensors: the ops as torch's machinery sees them."""
+import io
+
+import pytest
+import torch
+
+import torch_gpusort as gs
+from cases import DTYPES, make, name_of, two_sorted
+from reference import assert_stable_sort, signed_view
+from test_sort import SHAPES, layouts
+
+ops = torch.ops.gpusort
+
+
+def op_samples(device):
+    """(op, arguments, keyword arguments): every op, plain, strided, degenerate, with gradients and without."""
+    x = make("zipf", (4, 33), torch.float32, device)
+    grad = x.clone().requires_grad_()
+    a, b = two_sorted((20, 33), torch.float32, device, rows=(3,))
+    a_grad, b_grad = a.clone().requires_grad_(), b.clone().requires_grad_()
+    inputs = [x, grad, x.t(), x[:, ::3], x[:1].expand(4, 33), x[0, 0], x[:0], x.to(torch.int64), grad.double().t()]
+    for t in inputs:
+        yield ops.sort.default, (t,), {}
+        yield ops.sort.default, (t, 0, True), {"index_dtype": torch.int32}
+        yield ops.argsort.default, (t, 0), {}
+        yield ops.sort_keys.default, (t, -1, True), {}
+        yield ops.msort.default, (t,), {}
+        yield ops.radix_sort.default, (t,), {"begin_bit": 4, "end_bit": 20}
+    for p, q in ((a, b), (a_grad, b_grad), (a_grad, b), (a[:, :0], b), (a[0], b[0])):
+        yield ops.merge.default, (p, q), {}
+        yield ops.merge_with_indices.default, (p, q), {"descending": False}
+        yield ops.merge_by_key.default, (p, p, q, q), {}
+        yield ops.merge_by_key.default, (p, p.detach().long(), q, q.detach().long()), {}
+    yield ops.co_rank.default, (torch.arange(54, device=device), a[0], b[0]), {}
+    yield ops.co_rank.default, (torch.arange(54, device=device).view(2, 27), a_grad[0], b[0]), {"descending": False}
+
+
+@pytest.mark.parametrize("name", ["sort", "argsort", "sort_keys", "msort", "radix_sort", "merge", "merge_with_indices", "merge_by_key", "co_rank"])
+def test_opcheck(device, name):
+    ran = 0
+    for op, arguments, options in op_samples(device):
+        if op._name == f"gpusort::{name}":
+            results = torch.library.opcheck(op, arguments, options)
+            assert len(results) == 4 and set(results.values()) == {"SUCCESS"}, results
+            ran += 1
+    assert ran > 1
+
+
+def test_every_op_of_the_library_is_checked():
+    """A new op has to come with samples."""
+    names = {name.split("::")[1].split(".")[0] for name in torch._C._dispatch_get_all_op_names() if name.startswith("gpusort::")}
+    covered = {op._name.split("::")[1].split(".")[0] for op, _, _ in op_samples("cpu")}
+    assert {n for n in names if not n.startswith("_")} == covered
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_fake_results_have_the_real_ones_shape(device, dtype):
+    """Meta tensors, for every layout and dim: shape, dtype and strides as the kernels give them."""
+    for what, x in layouts(dtype, device):
+        meta = torch.empty_strided(x.shape, x.stride(), dtype=dtype, device="meta")
+        for dim in (0, -1):
+            for function in (lambda t: gs.sort(t, dim), lambda t: (gs.sort_keys(t, dim), gs.argsort(t, dim, index_dtype=torch.int32)),
+                             lambda t: gs.radix_sort(t, dim), lambda t: (gs.msort(t),)):
+                for real, fake in zip(function(x), function(meta)):
+                    assert (real.shape, real.dtype, real.stride()) == (fake.shape, fake.dtype, fake.stride()) and fake.device.type == "meta", what
+    for shape in SHAPES:
+        for real, fake in zip(gs.sort(torch.zeros(shape, dtype=dtype, device=device)), gs.sort(torch.zeros(shape, dtype=dtype, device="meta"))):
+            assert (real.shape, real.stride()) == (fake.shape, fake.stride())
+    a, b = (torch.zeros(2, n, dtype=dtype, device="meta") for n in (3, 4))
+    assert gs.merge(a, b).shape == (2, 7) and gs.merge(a, b, return_indices=True).indices.dtype is torch.int64
+    assert gs.merge_by_key(a, a, b, b)[1].shape == (2, 7)
+
+
+def test_fake_errors_are_the_real_ones():
+    x = torch.zeros(3, 4, device="meta")
+    for error, call in ((IndexError, lambda: gs.sort(x, dim=2)), (TypeError, lambda: gs.sort(torch.zeros(3, dtype=torch.complex32, device="meta"))),
+                        (ValueError, lambda: gs.sort(x, index_dtype=torch.int8)), (ValueError, lambda: gs.sort(x, algorithm="quick")),
+                        (ValueError, lambda: gs.radix_sort(x, end_bit=40)), (ValueError, lambda: gs.merge(x, x[:2])), (TypeError, lambda: gs.merge(x, x.int()))):
+        with pytest.raises(error):
+            call()
+
+
+def counting_backend(graphs):
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+    return backend
+
+
+FUNCTIONS = {
+    "sort": lambda x: gs.sort(x, -1, True), "sort by keyword": lambda x: gs.sort(x, dim=0, descending=True, stable=True, index_dtype=torch.int32),
+    "argsort": lambda x: (gs.argsort(x),), "sort_keys": lambda x: (gs.sort_keys(x, 0),), "msort": lambda x: (gs.msort(x),),
+    "radix_sort": lambda x: gs.radix_sort(x, end_bit=17), "raw sort": lambda x: ops.sort(x, 0, True),
+    "merge": lambda x: gs.merge(gs.sort_keys(x), gs.sort_keys(x * 2), return_indices=True),
+    "merge_by_key": lambda x: gs.merge_by_key(gs.sort_keys(x), x, gs.sort_keys(x), x + 1),
+    "co_rank": lambda x: (gs.co_rank(torch.arange(x.shape[1], device=x.device), gs.sort_keys(x[0]), gs.sort_keys(x[1])),),
+    "named tuple": lambda x: (gs.sort(x).values + 1, gs.sort(x).indices * 2),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_compiled_without_a_break_for_any_size(device, name):
+    function = FUNCTIONS[name]
+    torch._dynamo.reset()
+    graphs = []
+    compiled = torch.compile(function, fullgraph=True, dynamic=True, backend=counting_backend(graphs))
+    for n in (33, 3, 1000, 5000, 8, 2, 1):
+        x = make("zipf", (6, n), torch.float32, device)
+        for got, want in zip(compiled(x), function(x)):
+            assert torch.equal(got, want) and got.dtype is want.dtype and got.stride() == want.stride()
+    assert 1 <= len(graphs) <= 4, f"{len(graphs)} graphs: recompiled for sizes"
+    torch._dynamo.reset()
+    aot = torch.compile(function, fullgraph=True, dynamic=True, backend="aot_eager")
+    for n in (40, 700):
+        x = make("zipf", (6, n), torch.float32, device)
+        assert all(torch.equal(got, want) for got, want in zip(aot(x), function(x)))
+
+
+def test_compiled_by_inductor(device):
+    torch._dynamo.reset()
+
+    def function(x):
+        values, indices = gs.sort(x * 2, -1, True)
+        return gs.merge(gs.sort_keys(x), gs.sort_keys(x + 1)) - 1, values + 1, indices + 1
+
+    compiled = torch.compile(function, fullgraph=True, dynamic=True)
+    for n in (40, 3001):
+        x = make("zipf", (6, n), torch.float32, device)
+        assert all(torch.equal(got, want) for got, want in zip(compiled(x), function(x)))
+
+
+@pytest.mark.gpu
+def test_compiled_with_cuda_graphs():
+    torch._dynamo.reset()
+
+    def function(x):
+        values, indices = gs.sort(x.sin(), -1, True)
+        return values + 1, indices * 2
+
+    compiled = torch.compile(function, fullgraph=True, mode="reduce-overhead")
+    for seed in range(5):
+        x = make("uniform", (8, 5000), torch.float32, "cuda", seed=seed)
+        torch.compiler.cudagraph_mark_step_begin()
+        got = [t.clone() for t in compiled(x)]
+        values, indices = torch.sort(x.sin(), dim=-1, descending=True, stable=True)
+        assert torch.allclose(got[0], values + 1) and got[1].shape == indices.shape
+
+
+class Sorter(torch.nn.Module):
+    def forward(self, x, a, b):
+        values, indices = gs.sort(x, 0, True)
+        return values, indices, gs.merge(a, b), gs.radix_sort(x, begin_bit=2)[1]
+
+
+def test_exported_and_loaded_again(device):
+    sizes = torch.export.Dim("rows", min=2, max=10_000), torch.export.Dim("m", min=2, max=10_000)
+    x = make("zipf", (12, 5), torch.float32, device)
+    a, b = two_sorted((9, 4), torch.float32, device)
+    program = torch.export.export(Sorter(), (x, a, b), dynamic_shapes=({0: sizes[0]}, {0: sizes[1]}, None))
+    assert any("gpusort" in str(node.target) for node in program.graph.nodes)
+    buffer = io.BytesIO()
+    torch.export.save(program, buffer)
+    buffer.seek(0)
+    loaded = torch.export.load(buffer).module()
+    for rows, m in ((12, 9), (300, 70)):
+        x = make("zipf", (rows, 5), torch.float32, device, seed=1)
+        a = two_sorted((m, 4), torch.float32, device)[0]
+        assert all(torch.equal(got, want) for got, want in zip(loaded(x, a, b), Sorter()(x, a, b)))
+
+
+SCRIPT = """
+def f(x: Tensor):
+    return torch.ops.gpusort.sort(x, 0, True, True)
+
+def g(x: Tensor):
+    values, indices = torch.ops.gpusort.sort(x, dim=1, index_dtype=torch.int32)
+    return torch.ops.gpusort.sort_keys(x), torch.ops.gpusort.argsort(x), torch.ops.gpusort.radix_sort(x, begin_bit=1)[1], indices
+
+def h(a: Tensor, b: Tensor):
+    return torch.ops.gpusort.merge(a, b), torch.ops.gpusort.merge_with_indices(a, b)[1], torch.ops.gpusort.co_rank(torch.arange(4, device=a.device), a, b)
+"""
+
+
+def test_torchscript(device):
+    unit = torch.jit.CompilationUnit(SCRIPT)
+    x = make("zipf", (50, 4), torch.int64, device)
+    assert_stable_sort(x, unit.f(x), 0, True)
+    for got, want in zip(unit.g(x), (gs.sort_keys(x), gs.argsort(x), gs.radix_sort(x, begin_bit=1).indices, gs.argsort(x, 1, index_dtype=torch.int32))):
+        assert torch.equal(got, want) and got.dtype is want.dtype
+    a, b = two_sorted((30, 40), torch.float32, device)
+    merged = gs.merge(a, b, return_indices=True)
+    for got, want in zip(unit.h(a, b), (merged.values, merged.indices, gs.co_rank(torch.arange(4, device=device), a, b))):
+        assert torch.equal(got, want)
+
+
+def test_scripted_and_saved(device, tmp_path):
+    def function(x: torch.Tensor):
+        return torch.ops.gpusort.sort(x, 0, True)
+
+    scripted = torch.jit.script(function)
+    scripted.save(str(tmp_path / "sort.pt"))
+    loaded = torch.jit.load(str(tmp_path / "sort.pt"))
+    x = make("zipf", (50, 4), torch.float32, device)
+    assert_stable_sort(x, loaded(x), 0, True)
+
+
+def test_functionalized_and_traced(device):
+    from torch.fx.experimental.proxy_tensor import make_fx
+    x = make("zipf", (6, 50), torch.float32, device)
+    graph = make_fx(torch.func.functionalize(lambda t: gs.sort(t, 0)), tracing_mode="symbolic")(x)
+    for got, want in zip(graph(x), gs.sort(x, 0)):
+        assert torch.equal(signed_view(got), signed_view(want))

@@ -1,0 +1,178 @@
+"""Streams, CUDA graphs, threads, devices: nothing waits for the host, nothing runs on another stream than the current one, no state is shared."""
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+import torch_gpusort as gs
+from cases import generator_of, make, two_sorted
+from reference import assert_is_stable_sort, assert_stable_sort, bits_of, signed_view
+
+# name -> (input maker, function). Inputs are one tensor, so that a graph's input can be refilled. The sizes reach every family of kernels.
+CALLS = {
+    "short rows": ((500, 64), lambda x: gs.sort(x)), "middle rows": ((40, 1000), lambda x: gs.sort(x, descending=True)),
+    "long rows": ((5, 20_000), lambda x: gs.sort(x)), "columns": ((3000, 17), lambda x: gs.sort(x, 0)), "one row": ((200_000,), lambda x: gs.sort(x)),
+    "a million": ((1_000_001,), lambda x: gs.sort(x)), "rows past one block": ((3, 70_000), lambda x: gs.sort(x, index_dtype=torch.int32)),
+    "keys": ((300_000,), lambda x: (gs.sort_keys(x),)), "indices": ((300_000,), lambda x: (gs.argsort(x),)),
+    "int64": ((300_000,), lambda x: gs.sort(x.to(torch.int64) << 20)), "uint8": ((300_000,), lambda x: gs.sort(x.to(torch.uint8))),
+    "half": ((300_000,), lambda x: gs.sort(x.to(torch.float16))), "bit window": ((100_000,), lambda x: gs.radix_sort(x, begin_bit=5, end_bit=19)),
+    "complex": ((3000,), lambda x: gs.sort(torch.complex(x.float(), x.float()))),
+    "merge": ((100_000,), lambda x: (gs.merge(gs.sort_keys(x[:30_000]), gs.sort_keys(x[30_000:])),)),
+    "merge with indices": ((4, 900), lambda x: gs.merge(gs.sort_keys(x[:, :99]), gs.sort_keys(x[:, 99:]), return_indices=True)),
+    "merge by key": ((10_000,), lambda x: gs.merge_by_key(gs.sort_keys(x[:5000]), x[:5000], gs.sort_keys(x[5000:]), x[5000:])),
+    "co_rank": ((2000,), lambda x: (gs.co_rank(torch.arange(2001, device=x.device), gs.sort_keys(x[:900]), gs.sort_keys(x[900:])),)),
+}
+every_call = pytest.mark.parametrize("name", CALLS)
+
+
+def fill(name, seed, device="cuda"):
+    return torch.randint(0, 5000, CALLS[name][0], generator=generator_of("cpu", seed), dtype=torch.int32).to(device)
+
+
+def answers(name, x):
+    """What the CPU kernels say, which the other tests compare with NumPy."""
+    return [t.cpu() for t in CALLS[name][1](x.cpu())]
+
+
+def equal(got, want):
+    return all(torch.equal(signed_view(g.cpu()), signed_view(w)) for g, w in zip(got, want, strict=True))
+
+
+@pytest.mark.gpu
+@every_call
+def test_no_host_synchronisation(name):
+    x = fill(name, 1)
+    CALLS[name][1](x)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        got = CALLS[name][1](x)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert equal(got, answers(name, x))
+
+
+@pytest.mark.gpu
+@every_call
+def test_captured_and_replayed(name):
+    call = CALLS[name][1]
+    x = fill(name, 1)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        call(x)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        got = call(x)
+    for seed in (2, 3, 4):
+        x.copy_(fill(name, seed))
+        for _ in range(2):  # the second replay finds the first one's workspace
+            graph.replay()
+        assert equal(got, answers(name, x))
+
+
+@pytest.mark.gpu
+@every_call
+def test_runs_on_the_current_stream(name):
+    """The stream is kept busy while the input is still empty, then the input is written: work on any other stream would sort the zeros."""
+    call, source = CALLS[name][1], fill(name, 5).cpu().pin_memory()
+    want = answers(name, source)
+    call(source.cuda())
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        x = torch.zeros_like(source, device="cuda")
+        torch.cuda._sleep(100_000_000)
+        x.copy_(source, non_blocking=True)
+        got = call(x)
+    assert not side.query(), "the host waited for the stream"
+    side.synchronize()
+    assert equal(got, want)
+
+
+@pytest.mark.gpu
+def test_many_streams_at_once():
+    streams = [torch.cuda.Stream() for _ in range(6)]
+    work = []
+    names = list(CALLS)
+    torch.cuda.synchronize()
+    for i in range(60):
+        name = names[i % len(names)]
+        with torch.cuda.stream(streams[i % len(streams)]):
+            x = fill(name, i)
+            work.append((name, x, CALLS[name][1](x)))
+    torch.cuda.synchronize()
+    for name, x, got in work:
+        assert equal(got, answers(name, x)), name
+
+
+def test_threads_share_nothing(device):
+    failures = []
+
+    def work(seed):
+        try:
+            stream = torch.cuda.Stream() if device.type == "cuda" else None
+            with torch.cuda.stream(stream):
+                for k in range(12):
+                    x = make("zipf", (1 + seed % 3, 1000 + 977 * seed + k), torch.float32 if k % 2 else torch.int64, device, seed=(seed, k))
+                    assert_stable_sort(x, gs.sort(x, descending=bool(k % 2)), descending=bool(k % 2))
+                    a, b = two_sorted((100 * seed, 999), torch.float32, device, seed=k)
+                    assert torch.equal(gs.merge(a, b), torch.sort(torch.cat([a, b])).values)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+@pytest.mark.gpu
+def test_results_may_be_freed_before_the_kernels_ran():
+    """Workspaces belong to the stream: what was freed may be given to the next call on it, and to no other."""
+    torch.cuda.synchronize()
+    x = make("uniform", 500_000, torch.float32, "cuda")
+    torch.cuda._sleep(50_000_000)
+    for seed in range(20):
+        gs.sort(x)
+    y = make("zipf", 500_000, torch.float32, "cuda")
+    values, indices = gs.sort(y)
+    assert_is_stable_sort(y, values, indices)
+
+
+@pytest.mark.two_gpus
+@every_call
+def test_second_gpu_without_making_it_current(name):
+    torch.cuda.set_device(0)
+    x = fill(name, 7, "cuda:1")
+    before = torch.cuda.memory_allocated(0)
+    got = CALLS[name][1](x)
+    assert all(t.device == x.device for t in got)
+    assert torch.cuda.current_device() == 0 and torch.cuda.memory_allocated(0) == before
+    assert equal(got, answers(name, x))
+
+
+@pytest.mark.two_gpus
+def test_two_gpus_at_once():
+    inputs = [make("zipf", 1_000_000, torch.float32, f"cuda:{i % 2}", seed=i) for i in range(8)]
+    for x, result in [(x, gs.sort(x)) for x in inputs]:
+        assert_is_stable_sort(x, *result)
+
+
+@pytest.mark.gpu
+def test_raw_bits_survive_the_graph():
+    """NaN payloads and zeros too."""
+    x = make("nans", 50_000, torch.float32, "cuda")
+    gs.sort(x)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        got = gs.sort(x)
+    x.copy_(make("random_bits", 50_000, torch.float32, "cuda"))
+    graph.replay()
+    assert_stable_sort(x, got)
+    assert np.array_equal(np.sort(bits_of(x)), np.sort(bits_of(got[0])))
