@@ -4,8 +4,8 @@
 // smallest, in the input and in the result alike, so one row number names the same row in both. A tensor that is dense in memory, in
 // whatever dim order, then has its rows one after the other whenever `dim` is its fastest dim, and needs no copy.
 //
-// The result's strides follow torch.sort: those of the input if it is dense and does not overlap itself, else dense ones in the order of the
-// input's strides (at::infer_dense_strides, whose insertion sort treats a stride of 0 as unordered).
+// The result's strides follow torch.sort: those of the input if it is dense and does not overlap itself, else dense ones in the order of
+// the input's strides (at::infer_dense_strides, whose insertion sort treats a stride of 0 as unordered).
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,8 @@ namespace gpusort {
 // Dims of size 1 are dropped, so every dim at least doubles the elements: 40 dims are 2^40 rows, beyond any memory.
 constexpr int kMaxRowDims = 40;
 
-// rows x length elements at strides, all in elements. Element e of row r lies at offset(r) + e * length_stride. A POD: kernels take it by value.
+// rows x length elements at strides, all in elements. Element e of row r lies at offset(r) + e * length_stride. A POD: kernels take it by
+// value.
 struct StridedRows {
   int dims = 0;                     // of the row number; the last one varies fastest
   int64_t sizes[kMaxRowDims] = {};  // 2 or more each
