@@ -7,21 +7,50 @@ import torch
 
 import torch_gpusort as gs
 from cases import generator_of, make, two_sorted
-from reference import assert_is_stable_sort, assert_stable_sort, bits_of, signed_view
+from reference import assert_is_stable_sort, assert_stable_sort, bits_of, co_ranks, signed_view, stable_order, window_order
 
-# name -> (input maker, function). Inputs are one tensor, so that a graph's input can be refilled. The sizes reach every family of kernels.
+def by_torch(x, dim=-1, descending=False):
+    return torch.sort(x, dim=dim, descending=descending, stable=True)
+
+
+def in_order(x, order):
+    order = torch.from_numpy(order)
+    return x[order], order
+
+
+def merged(a, b):
+    return by_torch(torch.cat([by_torch(a).values, by_torch(b).values], -1))
+
+
+def merged_with_payload(x):
+    keys, order = merged(x[:5000], x[5000:])
+    return keys, x[order]
+
+
+# name -> (shape, ours, the same from torch or NumPy on the CPU). One int32 input each, so that a graph's input can be refilled.
+# The sizes reach every family of kernels.
 CALLS = {
-    "short rows": ((500, 64), lambda x: gs.sort(x)), "middle rows": ((40, 1000), lambda x: gs.sort(x, descending=True)),
-    "long rows": ((5, 20_000), lambda x: gs.sort(x)), "columns": ((3000, 17), lambda x: gs.sort(x, 0)), "one row": ((200_000,), lambda x: gs.sort(x)),
-    "a million": ((1_000_001,), lambda x: gs.sort(x)), "rows past one block": ((3, 70_000), lambda x: gs.sort(x, index_dtype=torch.int32)),
-    "keys": ((300_000,), lambda x: (gs.sort_keys(x),)), "indices": ((300_000,), lambda x: (gs.argsort(x),)),
-    "int64": ((300_000,), lambda x: gs.sort(x.to(torch.int64) << 20)), "uint8": ((300_000,), lambda x: gs.sort(x.to(torch.uint8))),
-    "half": ((300_000,), lambda x: gs.sort(x.to(torch.float16))), "bit window": ((100_000,), lambda x: gs.radix_sort(x, begin_bit=5, end_bit=19)),
-    "complex": ((3000,), lambda x: gs.sort(torch.complex(x.float(), x.float()))),
-    "merge": ((100_000,), lambda x: (gs.merge(gs.sort_keys(x[:30_000]), gs.sort_keys(x[30_000:])),)),
-    "merge with indices": ((4, 900), lambda x: gs.merge(gs.sort_keys(x[:, :99]), gs.sort_keys(x[:, 99:]), return_indices=True)),
-    "merge by key": ((10_000,), lambda x: gs.merge_by_key(gs.sort_keys(x[:5000]), x[:5000], gs.sort_keys(x[5000:]), x[5000:])),
-    "co_rank": ((2000,), lambda x: (gs.co_rank(torch.arange(2001, device=x.device), gs.sort_keys(x[:900]), gs.sort_keys(x[900:])),)),
+    "short rows": ((500, 64), lambda x: gs.sort(x), by_torch),
+    "middle rows": ((40, 1000), lambda x: gs.sort(x, descending=True), lambda x: by_torch(x, descending=True)),
+    "long rows": ((5, 20_000), lambda x: gs.sort(x), by_torch),
+    "columns": ((3000, 17), lambda x: gs.sort(x, 0), lambda x: by_torch(x, 0)),
+    "one row": ((200_000,), lambda x: gs.sort(x), by_torch),
+    "a million": ((1_000_001,), lambda x: gs.sort(x), by_torch),
+    "rows past one block": ((3, 70_000), lambda x: gs.sort(x, index_dtype=torch.int32), lambda x: (by_torch(x).values, by_torch(x).indices.int())),
+    "keys": ((300_000,), lambda x: (gs.sort_keys(x),), lambda x: (by_torch(x).values,)),
+    "indices": ((300_000,), lambda x: (gs.argsort(x),), lambda x: (by_torch(x).indices,)),
+    "int64": ((300_000,), lambda x: gs.sort(x.to(torch.int64) << 20), lambda x: by_torch(x.to(torch.int64) << 20)),
+    "uint8": ((300_000,), lambda x: gs.sort(x.to(torch.uint8)), lambda x: by_torch(x.to(torch.uint8))),
+    "half": ((300_000,), lambda x: gs.sort(x.to(torch.float16)), lambda x: by_torch(x.to(torch.float16))),
+    "bit window": ((100_000,), lambda x: gs.radix_sort(x, begin_bit=5, end_bit=9), lambda x: in_order(x, window_order(x, 5, 9))),
+    "complex": ((3000,), lambda x: gs.sort(torch.complex(x % 7 + 0.0, x.float())), lambda x: in_order(torch.complex(x % 7 + 0.0, x.float()), stable_order(
+        torch.complex(x % 7 + 0.0, x.float())))),
+    "merge": ((100_000,), lambda x: (gs.merge(by_torch(x[:30_000]).values, by_torch(x[30_000:]).values),), lambda x: (by_torch(x).values,)),
+    "merge with indices": ((4, 900), lambda x: gs.merge(by_torch(x[:, :99]).values, by_torch(x[:, 99:]).values, return_indices=True),
+                           lambda x: merged(x[:, :99], x[:, 99:])),
+    "merge by key": ((10_000,), lambda x: gs.merge_by_key(by_torch(x[:5000]).values, x[:5000], by_torch(x[5000:]).values, x[5000:]), merged_with_payload),
+    "co_rank": ((2000,), lambda x: (gs.co_rank(torch.arange(2001, device=x.device), by_torch(x[:900]).values, by_torch(x[900:]).values),),
+                lambda x: (torch.from_numpy(co_ranks(by_torch(x[:900]).values, by_torch(x[900:]).values)),)),
 }
 every_call = pytest.mark.parametrize("name", CALLS)
 
@@ -31,12 +60,17 @@ def fill(name, seed, device="cuda"):
 
 
 def answers(name, x):
-    """What the CPU kernels say, which the other tests compare with NumPy."""
-    return [t.cpu() for t in CALLS[name][1](x.cpu())]
+    return CALLS[name][2](x.cpu())
 
 
 def equal(got, want):
     return all(torch.equal(signed_view(g.cpu()), signed_view(w)) for g, w in zip(got, want, strict=True))
+
+
+@every_call
+def test_the_calls_are_right(device, name):
+    x = fill(name, 0, device)
+    assert equal(CALLS[name][1](x), answers(name, x))
 
 
 @pytest.mark.gpu

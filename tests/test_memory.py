@@ -1,0 +1,92 @@
+"""Memory on the GPU: what a call holds at its peak beyond its results, and that nothing stays after it."""
+import gc
+
+import pytest
+import torch
+
+import torch_gpusort as gs
+from cases import make, two_sorted
+
+pytestmark = pytest.mark.gpu
+
+
+def extra_bytes(call):
+    """Peak bytes beyond what was held before and beyond the results; then nothing but the results may be left."""
+    gc.collect()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    held = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    results = call()
+    torch.cuda.synchronize()
+    peak, after = torch.cuda.max_memory_allocated(), torch.cuda.memory_allocated()
+    results = results if isinstance(results, tuple) else (results,)
+    outputs = sum(t.untyped_storage().nbytes() for t in results)
+    assert after - held <= outputs + 512 * len(results), "more than the results is still held"
+    del results
+    gc.collect()
+    assert torch.cuda.memory_allocated() == held, "the results were not all that was held"
+    return peak - held - outputs
+
+
+@pytest.mark.parametrize("n", [2**24, 2**24 + 1, 2**26])
+def test_float32_sort_takes_at_most_eight_bytes_an_element(n):
+    for name in ("uniform", "sorted", "all_equal"):
+        x = make(name, n, torch.float32, "cuda")
+        assert extra_bytes(lambda: gs.sort(x)) <= 8 * n + 2**20 * 4
+        assert extra_bytes(lambda: gs.sort(x, descending=True, index_dtype=torch.int32)) <= 8 * n + 2**20 * 4
+
+
+@pytest.mark.parametrize("dtype, limit", [(torch.uint8, 8), (torch.float16, 8), (torch.int32, 8), (torch.int64, 16), (torch.float64, 16)], ids=str)
+def test_every_width_stays_below_torch(dtype, limit):
+    n = 2**24
+    x = make("uniform", n, dtype, "cuda")
+    ours = extra_bytes(lambda: gs.sort(x))
+    assert ours <= limit * n + 2**22
+    assert ours < extra_bytes(lambda: tuple(torch.sort(x, stable=True)))
+
+
+def test_keys_only_and_argsort_take_no_more_than_sort():
+    n = 2**24
+    x = make("uniform", n, torch.float32, "cuda")
+    assert extra_bytes(lambda: gs.sort_keys(x)) <= 8 * n + 2**22
+    assert extra_bytes(lambda: gs.argsort(x)) <= 12 * n + 2**22  # the values that it does not return may lie in its workspace
+
+
+def test_rows_on_one_chip_need_next_to_nothing():
+    for shape in ((2**18, 64), (2**14, 1000), (4096, 4096)):
+        x = make("uniform", shape, torch.float32, "cuda")
+        assert extra_bytes(lambda: gs.sort(x)) <= x.numel() * 8 + 2**22
+
+
+def test_merge_needs_next_to_nothing():
+    a, b = two_sorted((2**24, 2**23), torch.float32, "cuda")
+    for call in (lambda: gs.merge(a, b), lambda: gs.merge(a, b, return_indices=True), lambda: gs.merge_by_key(a, a, b, b)):
+        assert extra_bytes(call) <= (len(a) + len(b)) // 4 + 2**22
+
+
+def test_a_hundred_calls_hold_nothing():
+    x = make("uniform", 1_000_000, torch.float32, "cuda")
+    a, b = two_sorted((1000, 2000), torch.float32, "cuda")
+    gs.sort(x)
+    torch.cuda.synchronize()
+    gc.collect()
+    held = torch.cuda.memory_allocated()
+    for _ in range(100):
+        gs.sort(x), gs.sort_keys(x.view(1000, 1000)), gs.argsort(x), gs.merge(a, b, return_indices=True), gs.radix_sort(x, end_bit=9)
+    torch.cuda.synchronize()
+    assert torch.cuda.memory_allocated() == held
+
+
+def test_free_memory_of_the_device_does_not_shrink():
+    """Memory outside torch's allocator would be seen here."""
+    x = make("uniform", 2**22, torch.float32, "cuda")
+    gs.sort(x), gs.sort(x.view(-1, 512)), gs.sort(x.view(512, -1))
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    free = torch.cuda.mem_get_info()[0]
+    for _ in range(50):
+        gs.sort(x), gs.sort(x.view(-1, 512)), gs.sort(x.view(512, -1)), gs.merge(x, x)
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    assert torch.cuda.mem_get_info()[0] >= free - 2**21
