@@ -1,9 +1,10 @@
-"""One generator of inputs, for the tests and for the benchmarks: shapes x dtypes x distributions, the same bits for the same case every time.
+"""One generator of inputs, for the tests and the benchmarks: shapes x dtypes x distributions, the same bits for the same case every time.
 
-`make("zipf", (1000,), torch.float32, device)` fills a tensor on the device itself, so benchmarks can ask for 2^28 elements. A distribution is described
-by ranks (whole numbers 0 <= rank < count) and a monotone map from ranks to the values of a dtype, or by raw bits where the point is the bits.
-Complex tensors take the distribution for both parts, so that ties of the real parts occur where the distribution has ties.
+`make("zipf", (1000,), torch.float32, device)` fills a tensor on the device itself, so benchmarks can ask for 2^28 elements. A
+distribution is described by ranks (whole numbers 0 <= rank < count) and a monotone map from ranks to the values of a dtype, or by raw
+bits where the point is the bits. Complex tensors take the distribution for both parts, so that ties of the real parts occur where the distribution has ties.
 """
+
 import math
 import zlib
 
@@ -17,8 +18,14 @@ DTYPES = (torch.bool, *INTEGERS, *FLOATS, *COMPLEX)
 BY_NAME = {str(dtype).removeprefix("torch."): dtype for dtype in DTYPES}
 
 # Bit pattern of +inf (float8_e4m3fn has none: of its largest finite number). Above it lie only NaNs.
-INFINITY_BITS = {torch.float16: 0x7C00, torch.bfloat16: 0x7F80, torch.float32: 0x7F80_0000, torch.float64: 0x7FF0_0000_0000_0000,
-                 torch.float8_e4m3fn: 0x7E, torch.float8_e5m2: 0x7C}
+INFINITY_BITS = {
+    torch.float16: 0x7C00,
+    torch.bfloat16: 0x7F80,
+    torch.float32: 0x7F80_0000,
+    torch.float64: 0x7FF0_0000_0000_0000,
+    torch.float8_e4m3fn: 0x7E,
+    torch.float8_e5m2: 0x7C,
+}
 # Bits of the fraction: a magnitude below 2^bits is a denormal.
 FRACTION_BITS = {torch.float16: 10, torch.bfloat16: 7, torch.float32: 23, torch.float64: 52, torch.float8_e4m3fn: 3, torch.float8_e5m2: 2}
 PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}
@@ -47,7 +54,8 @@ def generator_of(device, seed):
     return torch.Generator(device=device).manual_seed(seed)
 
 
-# ---- pieces ---------------------------------------------------------------------------------------------------------------------------
+# ---- pieces
+
 
 def random_bits_of(count, dtype, device, generator):
     """`count` elements of uniformly random bits, whatever the dtype makes of them (bool: bytes other than 0 and 1 too)."""
@@ -79,7 +87,9 @@ def from_magnitudes(signed, dtype):
 
 
 def spread(ranks, count, dtype):
-    """Ranks 0 <= rank < count, spread over the dtype's range by a monotone map; neighbours meet where the dtype has fewer values than `count`."""
+    """Ranks 0 <= rank < count, spread over the dtype's range by a monotone map; neighbours meet where the dtype has fewer values
+    than `count`.
+    """
     count = max(count, 1)
     if dtype is torch.bool:
         return ranks * 2 >= count
@@ -100,7 +110,7 @@ def normal(count, dtype, device, generator):
     return torch.randn(count, device=device, generator=generator, dtype=wide).to(dtype)
 
 
-# ---- distributions: (count, dtype, device, generator) -> 1-D tensor -----------------------------------------------------------------------
+# ---- distributions: (count, dtype, device, generator) -> 1-D tensor
 
 DISTRIBUTIONS = {}
 FLOAT_ONLY = set()
@@ -115,6 +125,7 @@ def distribution(name, floats_only=False, integers_only=False):
         if integers_only:
             INTEGER_ONLY.add(name)
         return function
+
     return register
 
 
@@ -254,13 +265,15 @@ def ids_below_64(count, dtype, device, generator):
     return from_bits(below(64, count, device, generator), dtype)
 
 
-# ---- what tests and benchmarks call ---------------------------------------------------------------------------------------------------
+# ---- what tests and benchmarks call
+
 
 def distributions_of(dtype):
     """The names that make sense for a dtype."""
     part = PARTS.get(dtype, dtype)
-    return tuple(name for name in DISTRIBUTIONS
-                 if (name not in FLOAT_ONLY or part in FLOATS) and (name not in INTEGER_ONLY or part in INTEGERS))
+    return tuple(
+        name for name in DISTRIBUTIONS if (name not in FLOAT_ONLY or part in FLOATS) and (name not in INTEGER_ONLY or part in INTEGERS)
+    )
 
 
 def make(name, shape, dtype, device="cpu", seed=0):
@@ -284,7 +297,9 @@ def make_rows(length, dtype, device="cpu", seed=0, repeat=1):
 
 
 def comparable(x):
-    """A tensor of a dtype that torch compares and sorts on every device, in the same order as `x` (not complex). NaNs get the positive sign."""
+    """A tensor of a dtype that torch compares and sorts on every device, in the same order as `x` (not complex). NaNs get the
+    positive sign.
+    """
     if x.dtype is torch.bool:
         return (x.view(torch.uint8) != 0).to(torch.uint8)
     if x.dtype in FLOATS:

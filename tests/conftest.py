@@ -1,4 +1,5 @@
 """Devices, markers and the line that says what needed a GPU."""
+
 import gc
 
 import pytest

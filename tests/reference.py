@@ -1,18 +1,21 @@
 """The independent answers: NumPy's stable argsort (descending by sorting the mirror image), and comparisons of bits.
 
-Two kinds of proof. `assert_stable_sort` computes the answer with NumPy and compares every bit. `assert_is_stable_sort` needs no second sort, so it checks
-2^31 elements on the device: a stable sort is the only permutation under which each neighbour is either greater, or equal and from a later position.
+Two kinds of proof. `assert_stable_sort` computes the answer with NumPy and compares every bit. `assert_is_stable_sort` needs no
+second sort, so it checks
+2^31 elements on the device: a stable sort is the only permutation under which each neighbour is either greater, or equal and from a
+later position.
 Nothing here uses torch_gpusort.
 """
+
 import numpy as np
 import torch
-
 from cases import COMPLEX, FLOATS, INFINITY_BITS, INTEGERS, SIGNED_OF_SIZE, comparable
 
 UNSIGNED_OF_SIZE = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-# ---- bits -----------------------------------------------------------------------------------------------------------------------------
+# ---- bits
+
 
 def bits_of(x):
     """The bit patterns as NumPy unsigned integers; complex128 gets a last axis of two words."""
@@ -55,10 +58,13 @@ def gather_tensor(x, order, dim):
     return x.contiguous().view(SIGNED_OF_SIZE[x.element_size()]).gather(dim, order).view(x.dtype)
 
 
-# ---- order ----------------------------------------------------------------------------------------------------------------------------
+# ---- order
+
 
 def numpy_keys(x):
-    """NumPy numbers that order as the contract says: bfloat16 and float8 widened exactly, True for every nonzero byte, the rest as they are."""
+    """NumPy numbers that order as the contract says: bfloat16 and float8 widened exactly, True for every nonzero byte, the rest as
+    they are.
+    """
     x = x.detach().cpu().contiguous()
     if x.dtype is torch.bool:
         return (x.view(torch.uint8).numpy() != 0).astype(np.uint8)
@@ -68,7 +74,9 @@ def numpy_keys(x):
 
 
 def stable_order_of_keys(keys, axis, descending):
-    """The stable permutation. Descending is the mirror image: sort the reversed keys ascending, read the answer backwards; equal keys keep their order."""
+    """The stable permutation. Descending is the mirror image: sort the reversed keys ascending, read the answer backwards; equal
+    keys keep their order.
+    """
     if keys.ndim == 0:
         return np.zeros((), np.int64)
     if not descending:
@@ -82,9 +90,11 @@ def stable_order(x, dim=-1, descending=False):
 
 
 def codes_of(x):
-    """The order-preserving unsigned key of each element (not complex), as NumPy uint64: radix_sort's bit windows are windows of this number.
+    """The order-preserving unsigned key of each element (not complex), as NumPy uint64: radix_sort's bit windows are windows of
+    this number.
 
-    Integers: the value less the least value of its type. Bool: 0 or 1. Floats: the place on the number line, -inf at 1, one step for each float, -0.0
+    Integers: the value less the least value of its type. Bool: 0 or 1. Floats: the place on the number line, -inf at 1, one step
+    for each float, -0.0
     and +0.0 the same, every NaN one step above +inf.
     """
     bits = bits_of(x).astype(np.uint64)
@@ -107,24 +117,31 @@ def window_order(x, begin_bit, end_bit, dim=-1, descending=False):
     return stable_order_of_keys(shifted & window, dim, descending)
 
 
-# ---- proofs ---------------------------------------------------------------------------------------------------------------------------
+# ---- proofs
+
 
 def describe(x, dim, descending):
     return f"{x.dtype} {tuple(x.shape)} strides {x.stride()} dim {dim} descending {descending} on {x.device}"
 
 
 def assert_indices(x, indices, order, what, index_dtype=torch.int64):
-    assert indices.shape == x.shape and indices.dtype is index_dtype and indices.device == x.device, \
+    assert indices.shape == x.shape and indices.dtype is index_dtype and indices.device == x.device, (
         f"indices are {indices.dtype} {tuple(indices.shape)} on {indices.device}: {what}"
+    )
     got = indices.detach().cpu().numpy()
-    assert np.array_equal(got, order), f"{np.count_nonzero(got != order)} of {got.size} indices differ, {first_difference(got, order)}: {what}"
+    assert np.array_equal(got, order), (
+        f"{np.count_nonzero(got != order)} of {got.size} indices differ, {first_difference(got, order)}: {what}"
+    )
 
 
 def assert_values(x, values, order, dim, what):
-    assert values.shape == x.shape and values.dtype is x.dtype and values.device == x.device, \
+    assert values.shape == x.shape and values.dtype is x.dtype and values.device == x.device, (
         f"values are {values.dtype} {tuple(values.shape)} on {values.device}: {what}"
+    )
     got, want = bits_of(values), take_bits(x, order, dim)
-    assert np.array_equal(got, want), f"{np.count_nonzero(got != want)} of {got.size} values differ in bits, {first_difference(got, want)}: {what}"
+    assert np.array_equal(got, want), (
+        f"{np.count_nonzero(got != want)} of {got.size} values differ in bits, {first_difference(got, want)}: {what}"
+    )
 
 
 def first_difference(got, want):
@@ -157,7 +174,9 @@ def assert_is_stable_sort(x, values, indices, dim=-1, descending=False):
     del seen
     if values is not None:
         values = values.movedim(dim, -1)
-        assert torch.equal(signed_view(values.contiguous()), signed_view(x.contiguous()).gather(-1, indices)), f"values are not the input's bits: {what}"
+        assert torch.equal(signed_view(values.contiguous()), signed_view(x.contiguous()).gather(-1, indices)), (
+            f"values are not the input's bits: {what}"
+        )
     keys = comparable(x).gather(-1, indices)
     before, after = keys[..., :-1], keys[..., 1:]
     if descending:
@@ -183,7 +202,8 @@ def co_ranks(a, b, descending=False):
     return np.concatenate([[0], np.cumsum(order < a.shape[-1])]).astype(np.int64)
 
 
-# ---- torch's own layout rule ----------------------------------------------------------------------------------------------------------
+# ---- torch's own layout rule
+
 
 def strides_of_torch_sort(x, dim=-1):
     """The strides that torch.sort gives values and indices for an input laid out like `x` (asked of torch, on no data)."""

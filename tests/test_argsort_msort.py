@@ -1,12 +1,13 @@
 """argsort and msort: the one the indices, the other the values (along dim 0) of the stable sort."""
+
 import inspect
 
 import pytest
 import torch
-
-import torch_gpusort as gs
 from cases import DTYPES, EDGE_LENGTHS, FEW_LENGTHS, make, make_rows, name_of
 from reference import assert_indices, assert_is_stable_sort, assert_values, describe, stable_order, strides_of_torch_sort
+
+import torch_gpusort as gs
 
 BOTH = (False, True)
 every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
@@ -50,8 +51,13 @@ def test_argsort_arguments(device, dtype):
 def test_argsort_takes_arguments_as_torch_does(device):
     x = make("two_values", (30, 20), torch.float32, device)
     want = torch.argsort(x.cpu(), dim=0, descending=True, stable=True)
-    for got in (gs.argsort(x, dim=0, descending=True), gs.argsort(x, 0, True), gs.argsort(x, dim=0, descending=True, stable=True),
-                gs.argsort(input=x, dim=0, descending=True, stable=False), torch.ops.gpusort.argsort(x, 0, True)):
+    for got in (
+        gs.argsort(x, dim=0, descending=True),
+        gs.argsort(x, 0, True),
+        gs.argsort(x, dim=0, descending=True, stable=True),
+        gs.argsort(input=x, dim=0, descending=True, stable=False),
+        torch.ops.gpusort.argsort(x, 0, True),
+    ):
         assert torch.equal(got.cpu(), want)
 
 
@@ -81,18 +87,51 @@ def test_argsort_of_millions(dtype, index_dtype):
 
 def test_signatures_are_the_documented_ones():
     def names(function):
-        return [(p.name, p.default if p.default is not p.empty else ..., p.kind is p.KEYWORD_ONLY)
-                for p in inspect.signature(function).parameters.values()]
+        return [
+            (p.name, p.default if p.default is not p.empty else ..., p.kind is p.KEYWORD_ONLY)
+            for p in inspect.signature(function).parameters.values()
+        ]
 
-    assert names(gs.sort) == [("input", ..., False), ("dim", -1, False), ("descending", False, False), ("stable", True, False),
-                              ("index_dtype", None, True), ("algorithm", "auto", True), ("out", None, True)]
-    assert names(gs.argsort) == [("input", ..., False), ("dim", -1, False), ("descending", False, False), ("stable", True, False), ("index_dtype", None, True)]
+    assert names(gs.sort) == [
+        ("input", ..., False),
+        ("dim", -1, False),
+        ("descending", False, False),
+        ("stable", True, False),
+        ("index_dtype", None, True),
+        ("algorithm", "auto", True),
+        ("out", None, True),
+    ]
+    assert names(gs.argsort) == [
+        ("input", ..., False),
+        ("dim", -1, False),
+        ("descending", False, False),
+        ("stable", True, False),
+        ("index_dtype", None, True),
+    ]
     assert names(gs.msort) == [("input", ..., False)]
     assert names(gs.sort_keys) == [("input", ..., False), ("dim", -1, False), ("descending", False, False)]
-    assert names(gs.radix_sort) == [("input", ..., False), ("dim", -1, False), ("descending", False, False), ("begin_bit", 0, True), ("end_bit", None, True),
-                                    ("kernel", "auto", True), ("digit_bits", None, True)]
-    assert names(gs.merge) == [("a", ..., False), ("b", ..., False), ("descending", False, True), ("return_indices", False, True), ("check", False, True),
-                               ("kernel", "auto", True)]
-    assert names(gs.merge_by_key) == [("a_keys", ..., False), ("a_values", ..., False), ("b_keys", ..., False), ("b_values", ..., False),
-                                      ("descending", False, True)]
+    assert names(gs.radix_sort) == [
+        ("input", ..., False),
+        ("dim", -1, False),
+        ("descending", False, False),
+        ("begin_bit", 0, True),
+        ("end_bit", None, True),
+        ("kernel", "auto", True),
+        ("digit_bits", None, True),
+    ]
+    assert names(gs.merge) == [
+        ("a", ..., False),
+        ("b", ..., False),
+        ("descending", False, True),
+        ("return_indices", False, True),
+        ("check", False, True),
+        ("kernel", "auto", True),
+    ]
+    assert names(gs.merge_by_key) == [
+        ("a_keys", ..., False),
+        ("a_values", ..., False),
+        ("b_keys", ..., False),
+        ("b_values", ..., False),
+        ("descending", False, True),
+    ]
     assert names(gs.co_rank) == [("k", ..., False), ("a", ..., False), ("b", ..., False), ("descending", False, True)]

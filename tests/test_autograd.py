@@ -1,10 +1,15 @@
-"""Gradients: values carry them and indices do not; first and second order, reverse and forward, functions and raw ops, eager and compiled."""
+"""Gradients: values carry them and indices do not; first and second order, reverse and forward, functions and raw ops, eager and
+compiled.
+"""
+
+# ruff: noqa: B023 (the functions made in loops are called there and then)
+
 import pytest
 import torch
+from cases import generator_of, two_sorted
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
 import torch_gpusort as gs
-from cases import generator_of, two_sorted
 
 ops = torch.ops.gpusort
 
@@ -22,7 +27,7 @@ def runs(lengths, device, dtype=torch.float64, rows=()):
     """Two sorted inputs without ties, far enough apart for finite differences."""
     both = torch.sort(distinct((*rows, sum(lengths)), "cpu", torch.float64).detach()).values
     chosen = torch.zeros(sum(lengths), dtype=torch.bool)
-    chosen[torch.randperm(sum(lengths), generator=generator_of("cpu", 3))[:lengths[0]]] = True
+    chosen[torch.randperm(sum(lengths), generator=generator_of("cpu", 3))[: lengths[0]]] = True
     return tuple(both[..., mask].to(dtype).to(device).requires_grad_() for mask in (chosen, ~chosen))
 
 
@@ -76,7 +81,7 @@ def test_merge_by_key_sends_gradients_to_keys_and_values(device, function):
     a, b = runs((4, 6), device)
     p, q = distinct((4,), device, seed=1), distinct((6,), device, seed=2)
     assert gradcheck(lambda *t: function(*t), (a, p, b, q), check_forward_ad=True)
-    assert gradgradcheck(lambda *t: [r ** 2 for r in function(*t)], (a, p, b, q))
+    assert gradgradcheck(lambda *t: [r**2 for r in function(*t)], (a, p, b, q))
     integer_keys = two_sorted((4, 6), torch.int64, device)
     assert gradcheck(lambda v, w: function(integer_keys[0], v, integer_keys[1], w)[1], (p, q))
     keys, values = function(a, p.detach().long(), b, q.detach().long())

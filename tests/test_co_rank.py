@@ -1,11 +1,12 @@
 """co_rank: for an output rank k, how many of the first k outputs of the stable merge come from a."""
+
 import numpy as np
 import pytest
 import torch
-
-import torch_gpusort as gs
 from cases import DTYPES, FLOATS, distributions_of, make, name_of, two_sorted
 from reference import co_ranks
+
+import torch_gpusort as gs
 
 BOTH = (False, True)
 
@@ -40,8 +41,13 @@ def test_ties_are_taken_from_a(device):
 def test_shapes_of_k(device):
     a, b = two_sorted((50, 70), torch.float32, device)
     want = torch.from_numpy(co_ranks(a, b)).to(device)
-    for k in (torch.tensor(33, device=device), torch.zeros(0, dtype=torch.int64, device=device), torch.arange(120, device=device).view(2, 3, 20),
-              torch.arange(120, device=device).view(12, 10).t(), torch.tensor([120, 0, 60, 60], device=device)):
+    for k in (
+        torch.tensor(33, device=device),
+        torch.zeros(0, dtype=torch.int64, device=device),
+        torch.arange(120, device=device).view(2, 3, 20),
+        torch.arange(120, device=device).view(12, 10).t(),
+        torch.tensor([120, 0, 60, 60], device=device),
+    ):
         got = gs.co_rank(k, a, b)
         assert got.shape == k.shape and torch.equal(got, want[k])
 
@@ -60,7 +66,7 @@ def test_co_rank_cuts_a_merge_into_independent_pieces(device):
     i = gs.co_rank(cuts, a, b).tolist()
     for p in range(5):
         k0, k1 = int(cuts[p]), int(cuts[p + 1])
-        piece = gs.merge(a[i[p]:i[p + 1]], b[k0 - i[p]:k1 - i[p + 1]])
+        piece = gs.merge(a[i[p] : i[p + 1]], b[k0 - i[p] : k1 - i[p + 1]])
         assert torch.equal(piece, whole[k0:k1])
 
 

@@ -1,13 +1,16 @@
 """opcheck, torch.compile, torch.export, TorchScript and fake tensors: the ops as torch's machinery sees them."""
+
+# ruff: noqa: B023 (the functions made in loops are called there and then)
+
 import io
 
 import pytest
 import torch
-
-import torch_gpusort as gs
 from cases import DTYPES, make, name_of, two_sorted
 from reference import assert_stable_sort, signed_view
 from test_sort import SHAPES, layouts
+
+import torch_gpusort as gs
 
 ops = torch.ops.gpusort
 
@@ -35,7 +38,9 @@ def op_samples(device):
     yield ops.co_rank.default, (torch.arange(54, device=device).view(2, 27), a_grad[0], b[0]), {"descending": False}
 
 
-@pytest.mark.parametrize("name", ["sort", "argsort", "sort_keys", "msort", "radix_sort", "merge", "merge_with_indices", "merge_by_key", "co_rank"])
+@pytest.mark.parametrize(
+    "name", ["sort", "argsort", "sort_keys", "msort", "radix_sort", "merge", "merge_with_indices", "merge_by_key", "co_rank"]
+)
 def test_opcheck(device, name):
     ran = 0
     for op, arguments, options in op_samples(device):
@@ -59,12 +64,22 @@ def test_fake_results_have_the_real_ones_shape(device, dtype):
     for what, x in layouts(dtype, device):
         meta = torch.empty_strided(x.shape, x.stride(), dtype=dtype, device="meta")
         for dim in (0, -1):
-            for function in (lambda t: gs.sort(t, dim), lambda t: (gs.sort_keys(t, dim), gs.argsort(t, dim, index_dtype=torch.int32)),
-                             lambda t: gs.radix_sort(t, dim), lambda t: (gs.msort(t),)):
+            for function in (
+                lambda t: gs.sort(t, dim),
+                lambda t: (gs.sort_keys(t, dim), gs.argsort(t, dim, index_dtype=torch.int32)),
+                lambda t: gs.radix_sort(t, dim),
+                lambda t: (gs.msort(t),),
+            ):
                 for real, fake in zip(function(x), function(meta)):
-                    assert (real.shape, real.dtype, real.stride()) == (fake.shape, fake.dtype, fake.stride()) and fake.device.type == "meta", what
+                    assert (real.shape, real.dtype, real.stride()) == (
+                        fake.shape,
+                        fake.dtype,
+                        fake.stride(),
+                    ) and fake.device.type == "meta", what
     for shape in SHAPES:
-        for real, fake in zip(gs.sort(torch.zeros(shape, dtype=dtype, device=device)), gs.sort(torch.zeros(shape, dtype=dtype, device="meta"))):
+        for real, fake in zip(
+            gs.sort(torch.zeros(shape, dtype=dtype, device=device)), gs.sort(torch.zeros(shape, dtype=dtype, device="meta"))
+        ):
             assert (real.shape, real.stride()) == (fake.shape, fake.stride())
     a, b = (torch.zeros(2, n, dtype=dtype, device="meta") for n in (3, 4))
     assert gs.merge(a, b).shape == (2, 7) and gs.merge(a, b, return_indices=True).indices.dtype is torch.int64
@@ -73,9 +88,15 @@ def test_fake_results_have_the_real_ones_shape(device, dtype):
 
 def test_fake_errors_are_the_real_ones():
     x = torch.zeros(3, 4, device="meta")
-    for error, call in ((IndexError, lambda: gs.sort(x, dim=2)), (TypeError, lambda: gs.sort(torch.zeros(3, dtype=torch.complex32, device="meta"))),
-                        (ValueError, lambda: gs.sort(x, index_dtype=torch.int8)), (ValueError, lambda: gs.sort(x, algorithm="quick")),
-                        (ValueError, lambda: gs.radix_sort(x, end_bit=40)), (ValueError, lambda: gs.merge(x, x[:2])), (TypeError, lambda: gs.merge(x, x.int()))):
+    for error, call in (
+        (IndexError, lambda: gs.sort(x, dim=2)),
+        (TypeError, lambda: gs.sort(torch.zeros(3, dtype=torch.complex32, device="meta"))),
+        (ValueError, lambda: gs.sort(x, index_dtype=torch.int8)),
+        (ValueError, lambda: gs.sort(x, algorithm="quick")),
+        (ValueError, lambda: gs.radix_sort(x, end_bit=40)),
+        (ValueError, lambda: gs.merge(x, x[:2])),
+        (TypeError, lambda: gs.merge(x, x.int())),
+    ):
         with pytest.raises(error):
             call()
 
@@ -84,13 +105,18 @@ def counting_backend(graphs):
     def backend(graph, inputs):
         graphs.append(graph)
         return graph.forward
+
     return backend
 
 
 FUNCTIONS = {
-    "sort": lambda x: gs.sort(x, -1, True), "sort by keyword": lambda x: gs.sort(x, dim=0, descending=True, stable=True, index_dtype=torch.int32),
-    "argsort": lambda x: (gs.argsort(x),), "sort_keys": lambda x: (gs.sort_keys(x, 0),), "msort": lambda x: (gs.msort(x),),
-    "radix_sort": lambda x: gs.radix_sort(x, end_bit=17), "raw sort": lambda x: ops.sort(x, 0, True),
+    "sort": lambda x: gs.sort(x, -1, True),
+    "sort by keyword": lambda x: gs.sort(x, dim=0, descending=True, stable=True, index_dtype=torch.int32),
+    "argsort": lambda x: (gs.argsort(x),),
+    "sort_keys": lambda x: (gs.sort_keys(x, 0),),
+    "msort": lambda x: (gs.msort(x),),
+    "radix_sort": lambda x: gs.radix_sort(x, end_bit=17),
+    "raw sort": lambda x: ops.sort(x, 0, True),
     "merge": lambda x: gs.merge(gs.sort_keys(x), gs.sort_keys(x * 2), return_indices=True),
     "merge_by_key": lambda x: gs.merge_by_key(gs.sort_keys(x), x, gs.sort_keys(x), x + 1),
     "co_rank": lambda x: (gs.co_rank(torch.arange(x.shape[1], device=x.device), gs.sort_keys(x[0]), gs.sort_keys(x[1])),),
@@ -177,7 +203,8 @@ def g(x: Tensor):
     return torch.ops.gpusort.sort_keys(x), torch.ops.gpusort.argsort(x), torch.ops.gpusort.radix_sort(x, begin_bit=1)[1], indices
 
 def h(a: Tensor, b: Tensor):
-    return torch.ops.gpusort.merge(a, b), torch.ops.gpusort.merge_with_indices(a, b)[1], torch.ops.gpusort.co_rank(torch.arange(4, device=a.device), a, b)
+    k = torch.arange(4, device=a.device)
+    return torch.ops.gpusort.merge(a, b), torch.ops.gpusort.merge_with_indices(a, b)[1], torch.ops.gpusort.co_rank(k, a, b)
 """
 
 
@@ -185,7 +212,9 @@ def test_torchscript(device):
     unit = torch.jit.CompilationUnit(SCRIPT)
     x = make("zipf", (50, 4), torch.int64, device)
     assert_stable_sort(x, unit.f(x), 0, True)
-    for got, want in zip(unit.g(x), (gs.sort_keys(x), gs.argsort(x), gs.radix_sort(x, begin_bit=1).indices, gs.argsort(x, 1, index_dtype=torch.int32))):
+    for got, want in zip(
+        unit.g(x), (gs.sort_keys(x), gs.argsort(x), gs.radix_sort(x, begin_bit=1).indices, gs.argsort(x, 1, index_dtype=torch.int32))
+    ):
         assert torch.equal(got, want) and got.dtype is want.dtype
     a, b = two_sorted((30, 40), torch.float32, device)
     merged = gs.merge(a, b, return_indices=True)
@@ -206,6 +235,7 @@ def test_scripted_and_saved(device, tmp_path):
 
 def test_functionalized_and_traced(device):
     from torch.fx.experimental.proxy_tensor import make_fx
+
     x = make("zipf", (6, 50), torch.float32, device)
     graph = make_fx(torch.func.functionalize(lambda t: gs.sort(t, 0)), tracing_mode="symbolic")(x)
     for got, want in zip(graph(x), gs.sort(x, 0)):

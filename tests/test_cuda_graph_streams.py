@@ -1,13 +1,17 @@
-"""Streams, CUDA graphs, threads, devices: nothing waits for the host, nothing runs on another stream than the current one, no state is shared."""
+"""Streams, CUDA graphs, threads, devices: nothing waits for the host, nothing runs on another stream than the current one, no state
+is shared.
+"""
+
 import threading
 
 import numpy as np
 import pytest
 import torch
-
-import torch_gpusort as gs
 from cases import generator_of, make, two_sorted
 from reference import assert_is_stable_sort, assert_stable_sort, bits_of, co_ranks, signed_view, stable_order, window_order
+
+import torch_gpusort as gs
+
 
 def by_torch(x, dim=-1, descending=False):
     return torch.sort(x, dim=dim, descending=descending, stable=True)
@@ -36,21 +40,38 @@ CALLS = {
     "columns": ((3000, 17), lambda x: gs.sort(x, 0), lambda x: by_torch(x, 0)),
     "one row": ((200_000,), lambda x: gs.sort(x), by_torch),
     "a million": ((1_000_001,), lambda x: gs.sort(x), by_torch),
-    "rows past one block": ((3, 70_000), lambda x: gs.sort(x, index_dtype=torch.int32), lambda x: (by_torch(x).values, by_torch(x).indices.int())),
+    "rows past one block": (
+        (3, 70_000),
+        lambda x: gs.sort(x, index_dtype=torch.int32),
+        lambda x: (by_torch(x).values, by_torch(x).indices.int()),
+    ),
     "keys": ((300_000,), lambda x: (gs.sort_keys(x),), lambda x: (by_torch(x).values,)),
     "indices": ((300_000,), lambda x: (gs.argsort(x),), lambda x: (by_torch(x).indices,)),
     "int64": ((300_000,), lambda x: gs.sort(x.to(torch.int64) << 20), lambda x: by_torch(x.to(torch.int64) << 20)),
     "uint8": ((300_000,), lambda x: gs.sort(x.to(torch.uint8)), lambda x: by_torch(x.to(torch.uint8))),
     "half": ((300_000,), lambda x: gs.sort(x.to(torch.float16)), lambda x: by_torch(x.to(torch.float16))),
     "bit window": ((100_000,), lambda x: gs.radix_sort(x, begin_bit=5, end_bit=9), lambda x: in_order(x, window_order(x, 5, 9))),
-    "complex": ((3000,), lambda x: gs.sort(torch.complex(x % 7 + 0.0, x.float())), lambda x: in_order(torch.complex(x % 7 + 0.0, x.float()), stable_order(
-        torch.complex(x % 7 + 0.0, x.float())))),
+    "complex": (
+        (3000,),
+        lambda x: gs.sort(torch.complex(x % 7 + 0.0, x.float())),
+        lambda x: in_order(torch.complex(x % 7 + 0.0, x.float()), stable_order(torch.complex(x % 7 + 0.0, x.float()))),
+    ),
     "merge": ((100_000,), lambda x: (gs.merge(by_torch(x[:30_000]).values, by_torch(x[30_000:]).values),), lambda x: (by_torch(x).values,)),
-    "merge with indices": ((4, 900), lambda x: gs.merge(by_torch(x[:, :99]).values, by_torch(x[:, 99:]).values, return_indices=True),
-                           lambda x: merged(x[:, :99], x[:, 99:])),
-    "merge by key": ((10_000,), lambda x: gs.merge_by_key(by_torch(x[:5000]).values, x[:5000], by_torch(x[5000:]).values, x[5000:]), merged_with_payload),
-    "co_rank": ((2000,), lambda x: (gs.co_rank(torch.arange(2001, device=x.device), by_torch(x[:900]).values, by_torch(x[900:]).values),),
-                lambda x: (torch.from_numpy(co_ranks(by_torch(x[:900]).values, by_torch(x[900:]).values)),)),
+    "merge with indices": (
+        (4, 900),
+        lambda x: gs.merge(by_torch(x[:, :99]).values, by_torch(x[:, 99:]).values, return_indices=True),
+        lambda x: merged(x[:, :99], x[:, 99:]),
+    ),
+    "merge by key": (
+        (10_000,),
+        lambda x: gs.merge_by_key(by_torch(x[:5000]).values, x[:5000], by_torch(x[5000:]).values, x[5000:]),
+        merged_with_payload,
+    ),
+    "co_rank": (
+        (2000,),
+        lambda x: (gs.co_rank(torch.arange(2001, device=x.device), by_torch(x[:900]).values, by_torch(x[900:]).values),),
+        lambda x: (torch.from_numpy(co_ranks(by_torch(x[:900]).values, by_torch(x[900:]).values)),),
+    ),
 }
 every_call = pytest.mark.parametrize("name", CALLS)
 
@@ -171,7 +192,7 @@ def test_results_may_be_freed_before_the_kernels_ran():
     torch.cuda.synchronize()
     x = make("uniform", 500_000, torch.float32, "cuda")
     torch.cuda._sleep(50_000_000)
-    for seed in range(20):
+    for _ in range(20):
         gs.sort(x)
     y = make("zipf", 500_000, torch.float32, "cuda")
     values, indices = gs.sort(y)

@@ -1,4 +1,5 @@
 """The two commands of the package: `python -m torch_gpusort demo` and `info`."""
+
 import os
 import pathlib
 import subprocess
@@ -46,8 +47,19 @@ def test_demo_on_the_gpu():
 
 # The demo's own checks have to catch wrong answers: each of these breaks one function in a way that a careless comparison would miss.
 SABOTAGE = {
-    "sort": "real = gs.sort\ndef broken(x, *a, **k):\n    v, i = real(x, *a, **k)\n    i = i.clone()\n    i.view(-1)[-2:] = i.view(-1)[-2:].flip(0)\n    return type(real(x[:0]))(v, i) if x.dim() else real(x)",
-    "merge": "real = gs.merge\ndef broken(a, b, **k):\n    r = real(a, b, **k)\n    v = r if isinstance(r, torch.Tensor) else r[0]\n    v[-1:] += 1\n    return r",
+    "sort": """
+def broken(x, *arguments, **options):
+    result = real(x, *arguments, **options)
+    if x.numel() > 1:
+        result.indices.view(-1)[-2:] = result.indices.view(-1)[-2:].flip(0)
+    return result
+""",
+    "merge": """
+def broken(a, b, **options):
+    result = real(a, b, **options)
+    (result if isinstance(result, torch.Tensor) else result.values)[-1:] += 1
+    return result
+""",
 }
 
 
@@ -56,6 +68,7 @@ def test_a_wrong_result_exits_one(name):
     code = f"""
 import runpy, sys, torch
 import torch_gpusort as gs
+real = gs.{name}
 {SABOTAGE[name]}
 gs.{name} = broken
 for module in list(sys.modules.values()):

@@ -1,12 +1,17 @@
-"""Every refusal: the type of the error, what its text names (the argument, what it was, what is allowed), and that nothing is left behind."""
+"""Every refusal: the type of the error, what its text names (the argument, what it was, what is allowed), and that nothing is left
+behind.
+"""
+
+# ruff: noqa: B023 (the functions made in loops are called there and then)
+
 import gc
 
 import pytest
 import torch
-
-import torch_gpusort as gs
 from cases import make, two_sorted
 from reference import assert_stable_sort
+
+import torch_gpusort as gs
 
 UNSUPPORTED = (torch.complex32, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
 
@@ -36,14 +41,18 @@ def refused(error, call, *words):
     text = str(caught.value)
     for word in words:
         assert str(word) in text, f"{word!r} is not in the message: {text}"
-    assert not any(prefix in text for prefix in ("IndexError:", "TypeError:", "ValueError:", "RuntimeError:")), f"the type's name is in the text: {text}"
+    assert not any(prefix in text for prefix in ("IndexError:", "TypeError:", "ValueError:", "RuntimeError:")), (
+        f"the type's name is in the text: {text}"
+    )
 
 
 ONE_TENSOR = {"sort": gs.sort, "argsort": gs.argsort, "sort_keys": gs.sort_keys, "radix_sort": gs.radix_sort}
 
 
 @pytest.mark.parametrize("name", ONE_TENSOR)
-@pytest.mark.parametrize("shape, dim", [((), 1), ((), -2), ((), 100), ((3,), 1), ((3,), -2), ((2, 3), 2), ((2, 3), -3), ((0,), 1), ((0, 4), 5)], ids=str)
+@pytest.mark.parametrize(
+    "shape, dim", [((), 1), ((), -2), ((), 100), ((3,), 1), ((3,), -2), ((2, 3), 2), ((2, 3), -3), ((0,), 1), ((0, 4), 5)], ids=str
+)
 def test_dim_out_of_range(device, name, shape, dim):
     x = torch.zeros(shape, device=device)
     reach = max(1, len(shape))
@@ -150,8 +159,15 @@ def test_co_rank_arguments(device):
 def test_mixed_devices():
     a, b = two_sorted((5, 6), torch.float32, "cuda")
     k = torch.arange(4, device="cuda")
-    for call in (lambda: gs.merge(a, b.cpu()), lambda: gs.merge(a.cpu(), b), lambda: gs.merge(a, b.cpu(), return_indices=True), lambda: gs.merge_by_key(a, a, b, b.cpu()),
-                 lambda: gs.merge_by_key(a, a.cpu(), b, b), lambda: gs.co_rank(k.cpu(), a, b), lambda: gs.co_rank(k, a.cpu(), b)):
+    for call in (
+        lambda: gs.merge(a, b.cpu()),
+        lambda: gs.merge(a.cpu(), b),
+        lambda: gs.merge(a, b.cpu(), return_indices=True),
+        lambda: gs.merge_by_key(a, a, b, b.cpu()),
+        lambda: gs.merge_by_key(a, a.cpu(), b, b),
+        lambda: gs.co_rank(k.cpu(), a, b),
+        lambda: gs.co_rank(k, a.cpu(), b),
+    ):
         refused(RuntimeError, call, "device", "cpu", "cuda")
     torch.cuda.synchronize()
 
@@ -197,7 +213,12 @@ def test_many_errors_leave_no_memory(device):
     """A leak of one block per error would show after a thousand."""
     x = make("uniform", 100_000, torch.float32, device)
     for _ in range(200):
-        for call in (lambda: gs.sort(x, dim=3), lambda: gs.sort(x, algorithm="no"), lambda: gs.radix_sort(x, end_bit=99), lambda: gs.merge(x, x.double())):
+        for call in (
+            lambda: gs.sort(x, dim=3),
+            lambda: gs.sort(x, algorithm="no"),
+            lambda: gs.radix_sort(x, end_bit=99),
+            lambda: gs.merge(x, x.double()),
+        ):
             with pytest.raises((IndexError, ValueError, TypeError)):
                 call()
 

@@ -2,21 +2,69 @@
 
 GPUSORT_FUZZ sets the number of cases (400), GPUSORT_FUZZ_SEED the first seed (0). A failure names its seed.
 """
+
 import os
 
 import numpy as np
 import pytest
 import torch
+from cases import COMPLEX, DTYPES, distributions_of, make, two_sorted
+from reference import (
+    assert_indices,
+    assert_stable_sort,
+    assert_values,
+    bits_of,
+    cat_bits_last,
+    co_ranks,
+    describe,
+    signed_view,
+    stable_order,
+    window_order,
+)
 
 import torch_gpusort as gs
-from cases import COMPLEX, DTYPES, distributions_of, make, two_sorted
-from reference import assert_indices, assert_stable_sort, assert_values, bits_of, cat_bits_last, co_ranks, describe, signed_view, stable_order, window_order
 
 COUNT = int(os.environ.get("GPUSORT_FUZZ", "400"))
 FIRST = int(os.environ.get("GPUSORT_FUZZ_SEED", "0"))
 BLOCK = 20
-INTERESTING = (1, 2, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000, 1023, 1024, 1025, 2047, 2049, 4095, 4097, 8191, 8193, 12_289, 16_383, 16_385,
-               20_479, 20_481, 24_575, 24_577, 32_769, 65_535, 65_537, 131_073)
+INTERESTING = (
+    1,
+    2,
+    16,
+    31,
+    32,
+    33,
+    63,
+    64,
+    65,
+    127,
+    128,
+    129,
+    255,
+    256,
+    257,
+    1000,
+    1023,
+    1024,
+    1025,
+    2047,
+    2049,
+    4095,
+    4097,
+    8191,
+    8193,
+    12_289,
+    16_383,
+    16_385,
+    20_479,
+    20_481,
+    24_575,
+    24_577,
+    32_769,
+    65_535,
+    65_537,
+    131_073,
+)
 
 
 def a_length(random, limit):

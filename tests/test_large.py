@@ -1,12 +1,13 @@
 """Sizes past 32 bits, proved on the device: a dimension above 2^31, and rows x length above 2^31."""
+
 import gc
 
 import pytest
 import torch
-
-import torch_gpusort as gs
 from cases import generator_of
 from reference import comparable, signed_view
+
+import torch_gpusort as gs
 
 pytestmark = pytest.mark.gpu
 N = 2**31 + 5
@@ -42,7 +43,7 @@ def random_large(n, dtype, seed):
         stop = min(n, start + CHUNK)
         words = torch.empty(-(-(stop - start) * x.element_size() // 8), dtype=torch.int64, device="cuda")
         words.random_(-(2**63), None, generator=generator_of("cuda", seed + start))
-        signed[start:stop] = words.view(signed.dtype)[:stop - start]
+        signed[start:stop] = words.view(signed.dtype)[: stop - start]
     return x
 
 
@@ -69,7 +70,9 @@ def test_keys_past_int32():
     ends = counts.cumsum(0)
     for start in range(0, N, CHUNK):
         place = torch.arange(start, min(N, start + CHUNK), device="cuda")
-        assert torch.equal(values[start:start + CHUNK], torch.searchsorted(ends, place, right=True).to(torch.uint8)), f"wrong near {start}"
+        assert torch.equal(values[start : start + CHUNK], torch.searchsorted(ends, place, right=True).to(torch.uint8)), (
+            f"wrong near {start}"
+        )
 
 
 @pytest.mark.gpu_memory(60)
@@ -88,7 +91,9 @@ def check_rows(x, indices, first, last):
     seen = torch.zeros(part.shape, dtype=torch.bool, device="cuda").scatter_(1, order, True)
     assert bool(seen.all()), f"not a permutation in rows {first} to {last}"
     keys = part.gather(1, order)
-    assert bool(((keys[:, :-1] < keys[:, 1:]) | ((keys[:, :-1] == keys[:, 1:]) & (order[:, :-1] < order[:, 1:]))).all()), f"out of order in rows {first} to {last}"
+    assert bool(((keys[:, :-1] < keys[:, 1:]) | ((keys[:, :-1] == keys[:, 1:]) & (order[:, :-1] < order[:, 1:]))).all()), (
+        f"out of order in rows {first} to {last}"
+    )
 
 
 @pytest.mark.gpu_memory(60)
@@ -101,7 +106,9 @@ def test_merge_past_int32():
     values = gs.merge(a, b)
     zeros, ones = m - 5 + 7, n - 7
     assert values.numel() == m + n
-    assert bool((values[:zeros] == 0).all()) and bool((values[zeros:zeros + ones] == 1).all()) and bool((values[zeros + ones:] == 2).all())
+    assert (
+        bool((values[:zeros] == 0).all()) and bool((values[zeros : zeros + ones] == 1).all()) and bool((values[zeros + ones :] == 2).all())
+    )
     k = torch.tensor([0, 5, m - 5, m - 4, zeros, zeros + ones, m + n - 1, m + n], device="cuda")
     assert gs.co_rank(k, a, b).tolist() == [0, 5, m - 5, m - 5, m - 5, m - 5, m - 1, m]
 

@@ -1,4 +1,5 @@
 """The one-way house: core <- plan, core <- cuda, core <- cpu, all <- ops. Read from the #include lines."""
+
 import pathlib
 import re
 
@@ -7,8 +8,13 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CSRC = ROOT / "csrc"
 SOURCES = sorted(p for p in CSRC.rglob("*") if p.suffix in (".h", ".cuh", ".cpp", ".cu"))
-MAY_INCLUDE = {"core": {"core"}, "plan": {"core", "plan"}, "cuda": {"core", "plan", "cuda"}, "cpu": {"core", "plan", "cpu"},
-               "ops": {"core", "plan", "cuda", "cpu", "ops"}}
+MAY_INCLUDE = {
+    "core": {"core"},
+    "plan": {"core", "plan"},
+    "cuda": {"core", "plan", "cuda"},
+    "cpu": {"core", "plan", "cpu"},
+    "ops": {"core", "plan", "cuda", "cpu", "ops"},
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -45,7 +51,10 @@ def test_who_sees_torch_and_cuda(path):
     torch = [name for name in system if name.startswith(("torch/", "ATen/", "c10/"))]
     cuda = [name for name in system if name.startswith(("cuda", "cub/", "thrust/", "cooperative_groups"))]
     if layer(path) == "cpu":  # torch's thread pool, and nothing else of it
-        assert all(name == "torch/csrc/stable/ops.h" or name.startswith(("torch/csrc/stable/c/", "torch/csrc/inductor/aoti_torch/c/")) for name in torch), torch
+        assert all(
+            name == "torch/csrc/stable/ops.h" or name.startswith(("torch/csrc/stable/c/", "torch/csrc/inductor/aoti_torch/c/"))
+            for name in torch
+        ), torch
     elif layer(path) != "ops":
         assert not torch, f"only ops sees torch: {torch}"
     assert not [name for name in torch if name.startswith(("ATen/", "c10/", "torch/torch.h", "torch/extension.h"))], "beyond the stable ABI"
@@ -65,14 +74,18 @@ def code_of(path):
 def test_kernels_allocate_and_wait_for_nothing():
     for path in SOURCES:
         if layer(path) == "cuda":
-            words = re.findall(r"\bcuda(?:Malloc\w*|Free\w*|DeviceSynchronize|StreamSynchronize|EventSynchronize|Memcpy|Memset)\s*\(", code_of(path))
+            words = re.findall(
+                r"\bcuda(?:Malloc\w*|Free\w*|DeviceSynchronize|StreamSynchronize|EventSynchronize|Memcpy|Memset)\s*\(", code_of(path)
+            )
             assert not words, f"{path.relative_to(ROOT)}: {words}"
 
 
 def test_no_device_wide_sort_of_others():
     """CUB's and thrust's device-wide sorts and torch.sort are peers, never the product."""
     for path in SOURCES:
-        words = re.findall(r"\b(?:Device(?:Radix|Merge|Segmented\w*)Sort|DeviceMerge|thrust::|at::sort|aoti_torch_\w*sort\w*)\b", code_of(path))
+        words = re.findall(
+            r"\b(?:Device(?:Radix|Merge|Segmented\w*)Sort|DeviceMerge|thrust::|at::sort|aoti_torch_\w*sort\w*)\b", code_of(path)
+        )
         assert not words, f"{path.relative_to(ROOT)}: {words}"
     for path in sorted((ROOT / "torch_gpusort").glob("*.py")):
         if path.name not in ("demo.py", "__main__.py", "cli.py"):  # the demo compares with torch

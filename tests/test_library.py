@@ -1,4 +1,5 @@
 """The shared libraries: stable ABI only, no Python, clear words when one is missing, and an import that leaves CUDA alone."""
+
 import copy
 import os
 import pathlib
@@ -17,7 +18,11 @@ LIBRARIES = sorted(PACKAGE.glob("_C*.so"))
 
 
 def run_python(code, *, path, **environment):
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), *(p for p in sys.path if p and pathlib.Path(p).resolve() != PACKAGE.parent)]), **environment}
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(path), *(p for p in sys.path if p and pathlib.Path(p).resolve() != PACKAGE.parent)]),
+        **environment,
+    }
     return subprocess.run([sys.executable, "-c", code], env=env, cwd=str(path), capture_output=True, text=True, timeout=120)
 
 
@@ -43,7 +48,11 @@ def test_no_unstable_torch_symbols(library):
     """What the binary takes from torch are C functions. A mangled at::, c10:: or torch:: name would tie it to one torch release."""
     symbols = undefined_symbols(library)
     assert any(symbol.startswith(("aoti_torch_", "torch_")) for symbol in symbols), "takes nothing from torch: is this the right file?"
-    forbidden = [s for s in symbols if s.startswith("_Z") and any(space in s for space in ("N2at", "NK2at", "N3c10", "NK3c10", "N5torch", "NK5torch", "N5caffe"))]
+    forbidden = [
+        s
+        for s in symbols
+        if s.startswith("_Z") and any(space in s for space in ("N2at", "NK2at", "N3c10", "NK3c10", "N5torch", "NK5torch", "N5caffe"))
+    ]
     assert not forbidden
 
 
@@ -98,7 +107,10 @@ def test_a_broken_library_is_explained(tmp_path):
 
 def test_without_the_cuda_library_the_cpu_works(tmp_path):
     shutil.copytree(PACKAGE, tmp_path / "torch_gpusort", ignore=shutil.ignore_patterns("_C_cuda.so", "__pycache__"))
-    result = run_python("import torch, torch_gpusort; print(torch_gpusort.__file__); print(torch_gpusort.sort(torch.tensor([2, 1])).values.tolist())", path=tmp_path)
+    result = run_python(
+        "import torch, torch_gpusort; print(torch_gpusort.__file__); print(torch_gpusort.sort(torch.tensor([2, 1])).values.tolist())",
+        path=tmp_path,
+    )
     assert result.returncode == 0, result.stderr
     assert str(tmp_path) in result.stdout and "[1, 2]" in result.stdout
 
@@ -166,5 +178,6 @@ def test_docstring_examples_run():
     import doctest
 
     from torch_gpusort import functional
+
     outcome = doctest.testmod(functional, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert outcome.attempted > 0 and outcome.failed == 0

@@ -1,11 +1,14 @@
 """Memory on the GPU: what a call holds at its peak beyond its results, and that nothing stays after it."""
+
+# ruff: noqa: B023 (the functions made in loops are called there and then)
+
 import gc
 
 import pytest
 import torch
+from cases import make, two_sorted
 
 import torch_gpusort as gs
-from cases import make, two_sorted
 
 pytestmark = pytest.mark.gpu
 
@@ -37,7 +40,9 @@ def test_float32_sort_takes_at_most_eight_bytes_an_element(n):
         assert extra_bytes(lambda: gs.sort(x, descending=True, index_dtype=torch.int32)) <= 8 * n + 2**20 * 4
 
 
-@pytest.mark.parametrize("dtype, limit", [(torch.uint8, 8), (torch.float16, 8), (torch.int32, 8), (torch.int64, 16), (torch.float64, 16)], ids=str)
+@pytest.mark.parametrize(
+    "dtype, limit", [(torch.uint8, 8), (torch.float16, 8), (torch.int32, 8), (torch.int64, 16), (torch.float64, 16)], ids=str
+)
 def test_every_width_stays_below_torch(dtype, limit):
     n = 2**24
     x = make("uniform", n, dtype, "cuda")

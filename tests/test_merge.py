@@ -1,16 +1,36 @@
 """merge and merge_by_key: the stable sort of cat(a, b), when both are sorted; some permutation of it when they are not."""
+
 import numpy as np
 import pytest
 import torch
-
-import torch_gpusort as gs
 from cases import COMPLEX, DTYPES, FLOATS, distributions_of, make, name_of, two_sorted
 from reference import assert_is_stable_sort, assert_stable_sort, bits_of, cat_bits_last, gather_tensor, signed_view, stable_order, take_bits
 
+import torch_gpusort as gs
+
 BOTH = (False, True)
 every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-LENGTHS = [(0, 0), (0, 1), (1, 0), (1, 1), (0, 5000), (5000, 0), (1, 10_000), (10_000, 1), (7, 3), (33, 31), (256, 256), (255, 257), (1000, 24), (2047, 2049),
-           (2048, 2048), (4095, 4097), (100, 20_481), (12_345, 6789), (40_000, 3)]
+LENGTHS = [
+    (0, 0),
+    (0, 1),
+    (1, 0),
+    (1, 1),
+    (0, 5000),
+    (5000, 0),
+    (1, 10_000),
+    (10_000, 1),
+    (7, 3),
+    (33, 31),
+    (256, 256),
+    (255, 257),
+    (1000, 24),
+    (2047, 2049),
+    (2048, 2048),
+    (4095, 4097),
+    (100, 20_481),
+    (12_345, 6789),
+    (40_000, 3),
+]
 
 
 def check(a, b, descending=False, **options):
@@ -21,7 +41,9 @@ def check(a, b, descending=False, **options):
     assert_stable_sort(both, result, -1, descending, order=order)
     values = gs.merge(a, b, descending=descending, **options)
     assert isinstance(values, torch.Tensor) and values.shape == both.shape and values.dtype is a.dtype and values.device == a.device
-    assert np.array_equal(bits_of(values), take_bits(both, order, -1)), f"keys only: {a.dtype} {tuple(a.shape)} {tuple(b.shape)} descending {descending}"
+    assert np.array_equal(bits_of(values), take_bits(both, order, -1)), (
+        f"keys only: {a.dtype} {tuple(a.shape)} {tuple(b.shape)} descending {descending}"
+    )
     return result
 
 
@@ -55,7 +77,14 @@ def test_inputs_that_do_not_interleave(device, dtype):
 @pytest.mark.parametrize("descending", BOTH)
 def test_nan_and_zeros(device, dtype, descending):
     """NaNs of every sign and payload are equal: a's come first, each with its own bits; so with the zeros."""
-    for names in (("nans", "nans"), ("all_nan", "all_nan"), ("all_nan", "uniform"), ("uniform", "all_nan"), ("signed_zeros", "signed_zeros"), ("infinities", "nans")):
+    for names in (
+        ("nans", "nans"),
+        ("all_nan", "all_nan"),
+        ("all_nan", "uniform"),
+        ("uniform", "all_nan"),
+        ("signed_zeros", "signed_zeros"),
+        ("infinities", "nans"),
+    ):
         for lengths in ((1, 1), (3, 5), (700, 900), (3000, 5001)):
             a = two_sorted((lengths[0], 0), dtype, device, name=names[0], descending=descending)[0]
             b = two_sorted((0, lengths[1]), dtype, device, name=names[1], descending=descending)[1]
@@ -64,8 +93,16 @@ def test_nan_and_zeros(device, dtype, descending):
 
 @every_dtype
 def test_rows(device, dtype):
-    for rows, lengths in (((3,), (100, 57)), ((2, 3), (33, 0)), ((2, 3), (0, 0)), ((0,), (5, 6)), ((2, 0, 3), (4, 4)), ((5, 1), (1, 1)), ((300,), (7, 20)),
-                          ((3,), (3001, 4099))):
+    for rows, lengths in (
+        ((3,), (100, 57)),
+        ((2, 3), (33, 0)),
+        ((2, 3), (0, 0)),
+        ((0,), (5, 6)),
+        ((2, 0, 3), (4, 4)),
+        ((5, 1), (1, 1)),
+        ((300,), (7, 20)),
+        ((3,), (3001, 4099)),
+    ):
         for descending in BOTH:
             check(*two_sorted(lengths, dtype, device, name="zipf", rows=rows, descending=descending), descending)
 
@@ -109,7 +146,8 @@ def test_many_random_small_merges(device):
         check(*two_sorted(lengths, dtype, device, seed=trial, name=name, descending=descending), descending)
 
 
-# ---- options --------------------------------------------------------------------------------------------------------------------------
+# ---- options
+
 
 def test_results(device):
     a, b = two_sorted((20, 30), torch.float32, device)
@@ -163,14 +201,20 @@ def test_unsorted_input_gives_a_permutation(device, dtype):
                 assert torch.equal(indices.sort().values.cpu(), torch.arange(m + n)), "not a permutation"
                 assert np.array_equal(bits_of(values), take_bits(both, indices.cpu().numpy(), -1))
                 keys = bits_of(gs.merge(a, b, descending=descending))
-                assert np.array_equal(np.sort(keys, axis=0).ravel() if keys.ndim == 1 else np.unique(keys, axis=0),
-                                      np.sort(bits_of(both), axis=0).ravel() if keys.ndim == 1 else np.unique(bits_of(both), axis=0))
+                assert np.array_equal(
+                    np.sort(keys, axis=0).ravel() if keys.ndim == 1 else np.unique(keys, axis=0),
+                    np.sort(bits_of(both), axis=0).ravel() if keys.ndim == 1 else np.unique(bits_of(both), axis=0),
+                )
 
 
-# ---- merge_by_key ---------------------------------------------------------------------------------------------------------------------
+# ---- merge_by_key
+
 
 def check_by_key(a, b, value_dtype, descending=False):
-    a_values, b_values = make("random_bits", a.shape, value_dtype, a.device, seed=8), make("random_bits", b.shape, value_dtype, a.device, seed=9)
+    a_values, b_values = (
+        make("random_bits", a.shape, value_dtype, a.device, seed=8),
+        make("random_bits", b.shape, value_dtype, a.device, seed=9),
+    )
     keys, values = gs.merge_by_key(a, a_values, b, b_values, descending=descending)
     both, payload = cat_bits_last(a, b), cat_bits_last(a_values, b_values)
     order = stable_order(both, -1, descending)
@@ -199,7 +243,7 @@ def test_merge_by_key_layouts(device):
     check_by_key(a[:, ::2], b[:, 3:], torch.float64)
     check_by_key(a[:1].expand(4, 60), b, torch.int8)
     values = make("random_bits", (60, 4), torch.int32, device).t()
-    keys, merged = gs.merge_by_key(a, values, b, values[:, :1].expand(4, 40))
+    _, merged = gs.merge_by_key(a, values, b, values[:, :1].expand(4, 40))
     order = stable_order(cat_bits_last(a, b))
     assert np.array_equal(merged.cpu().numpy(), take_bits(cat_bits_last(values, values[:, :1].expand(4, 40)), order, -1).view(np.int32))
 

@@ -1,13 +1,16 @@
-"""sort(..., out=(values, indices)), as torch.sort has it: resized when empty, strided, overlapping the input, refused when the dtype is wrong."""
+"""sort(..., out=(values, indices)), as torch.sort has it: resized when empty, strided, overlapping the input, refused when the
+dtype is wrong.
+"""
+
 import warnings
 
 import numpy as np
 import pytest
 import torch
-
-import torch_gpusort as gs
 from cases import DTYPES, make, name_of
 from reference import assert_stable_sort, bits_of, stable_order, take_bits
+
+import torch_gpusort as gs
 
 
 def empty_pair(dtype, device):
@@ -93,8 +96,15 @@ def test_int32_indices_go_to_an_int32_target(device):
 def test_wrong_targets_are_refused_and_not_written(device):
     x = make("uniform", 20, torch.float32, device)
     good_values, good_indices = torch.full((20,), 3.0, device=device), torch.full((20,), 3, device=device)
-    wrong = [(torch.zeros(20, dtype=torch.float64, device=device), good_indices), (good_values, torch.zeros(20, dtype=torch.int32, device=device)),
-             (good_values, torch.zeros(20, device=device)), (good_values,), good_values, (good_values, good_indices, good_indices), (good_values, None)]
+    wrong = [
+        (torch.zeros(20, dtype=torch.float64, device=device), good_indices),
+        (good_values, torch.zeros(20, dtype=torch.int32, device=device)),
+        (good_values, torch.zeros(20, device=device)),
+        (good_values,),
+        good_values,
+        (good_values, good_indices, good_indices),
+        (good_values, None),
+    ]
     for out in wrong:
         with pytest.raises((TypeError, RuntimeError, ValueError)):
             gs.sort(x, out=out)
@@ -107,7 +117,7 @@ def test_wrong_targets_are_refused_and_not_written(device):
 def test_out_and_gradients_do_not_mix(device):
     """torch.sort refuses out= when an argument requires a gradient; so does this."""
     x = make("uniform", 20, torch.float64, device).requires_grad_()
-    with pytest.raises(RuntimeError, match="(?i)out.*grad|grad.*out|differentiation"):
+    with pytest.raises(RuntimeError, match=r"(?i)out.*grad|grad.*out|differentiation"):
         gs.sort(x, out=empty_pair(torch.float64, device))
     with torch.no_grad():
         values, indices = gs.sort(x, out=empty_pair(torch.float64, device))

@@ -1,13 +1,24 @@
 """Properties found by Hypothesis: small inputs of any bits, any shape, any option, against the reference; a failing case is made small."""
+
 import numpy as np
 import pytest
 import torch
+from cases import COMPLEX, DTYPES, SIGNED_OF_SIZE, name_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reference import (
+    assert_is_stable_sort,
+    assert_stable_sort,
+    bits_of,
+    cat_bits_last,
+    co_ranks,
+    gather_tensor,
+    stable_order,
+    take_bits,
+    window_order,
+)
 
 import torch_gpusort as gs
-from cases import COMPLEX, DTYPES, SIGNED_OF_SIZE, name_of
-from reference import assert_is_stable_sort, assert_stable_sort, bits_of, cat_bits_last, co_ranks, gather_tensor, stable_order, take_bits, window_order
 
 REAL = tuple(dtype for dtype in DTYPES if dtype not in COMPLEX)
 fast = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -90,7 +101,12 @@ def test_sorting_twice_and_mirroring(device, x):
 @pytest.mark.parametrize("dtype", [d for d in REAL if d.itemsize <= 2], ids=name_of)
 def test_every_value_of_a_small_type(device, dtype):
     """All 2^8 or 2^16 bit patterns at once, in a fixed shuffle: the whole order of the type."""
-    every = torch.randperm(2 ** (8 * dtype.itemsize), generator=torch.Generator().manual_seed(1)).to(SIGNED_OF_SIZE[dtype.itemsize]).view(dtype).to(device)
+    every = (
+        torch.randperm(2 ** (8 * dtype.itemsize), generator=torch.Generator().manual_seed(1))
+        .to(SIGNED_OF_SIZE[dtype.itemsize])
+        .view(dtype)
+        .to(device)
+    )
     for descending in (False, True):
         assert_stable_sort(every, gs.sort(every, descending=descending), descending=descending)
         rows = every.view(SIGNED_OF_SIZE[dtype.itemsize]).view(16, -1).view(dtype)

@@ -1,11 +1,12 @@
 """radix_sort: stable by bits [begin_bit, end_bit) of the order-preserving unsigned key, whole keys and windows of them."""
+
 import numpy as np
 import pytest
 import torch
-
-import torch_gpusort as gs
 from cases import COMPLEX, DTYPES, EDGE_LENGTHS, distributions_of, make, make_rows, name_of
 from reference import assert_stable_sort, bits_of, strides_of_torch_sort, window_order
+
+import torch_gpusort as gs
 
 BOTH = (False, True)
 REAL = [dtype for dtype in DTYPES if dtype not in COMPLEX]
@@ -36,7 +37,16 @@ def test_whole_keys(device, dtype):
 
 def windows(width):
     """Bounds at, before and after every digit edge, one bit, all bits, none."""
-    yield from ((0, width), (0, 1), (width - 1, width), (0, width - 1), (1, width), (0, width // 2), (width // 2, width), (3, min(width, 11)))
+    yield from (
+        (0, width),
+        (0, 1),
+        (width - 1, width),
+        (0, width - 1),
+        (1, width),
+        (0, width // 2),
+        (width // 2, width),
+        (3, min(width, 11)),
+    )
     if width >= 16:
         yield from ((0, 8), (8, 16), (7, 9), (5, 16), (1, 10), (width - 9, width), (width - 8, width), (width - 3, width - 1))
     if width >= 32:

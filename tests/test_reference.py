@@ -1,11 +1,20 @@
 """The measuring tools themselves: a reference that accepted a wrong answer would make every other test worthless."""
+
 import numpy as np
 import pytest
 import torch
-
 from cases import COMPLEX, DTYPES, FLOATS, distributions_of, make, name_of
-from reference import (assert_is_stable_sort, assert_stable_sort, bits_of, co_ranks, codes_of, gather_tensor, stable_order, stable_order_of_keys,
-                       window_order)
+from reference import (
+    assert_is_stable_sort,
+    assert_stable_sort,
+    bits_of,
+    co_ranks,
+    codes_of,
+    gather_tensor,
+    stable_order,
+    stable_order_of_keys,
+    window_order,
+)
 
 
 def torch_stable_sort(x, descending=False):
@@ -36,7 +45,7 @@ def test_the_same_case_has_the_same_bits(dtype):
 
 def test_torch_on_the_cpu_gives_the_same_answers():
     """A second opinion on NumPy: torch's stable CPU sort, where it has the dtype."""
-    for dtype in (d for d in DTYPES if d not in COMPLEX and d.itemsize > 1 or d is torch.int8):
+    for dtype in (d for d in DTYPES if (d not in COMPLEX and d.itemsize > 1) or d is torch.int8):
         for name in distributions_of(dtype):
             x = make(name, 600, dtype)
             for descending in (False, True):
@@ -62,7 +71,9 @@ def broken_results():
     yield "two NaNs swapped", nan, nan[[2, 1, 0]], torch.tensor([2, 1, 0])
 
 
-@pytest.mark.parametrize("what, x, values, indices", list(broken_results()), ids=lambda v: v.replace(" ", "_") if isinstance(v, str) else "")
+@pytest.mark.parametrize(
+    "what, x, values, indices", list(broken_results()), ids=lambda v: v.replace(" ", "_") if isinstance(v, str) else ""
+)
 def test_a_wrong_result_is_refused(what, x, values, indices):
     with pytest.raises(AssertionError):
         assert_stable_sort(x, (values, indices))
@@ -74,7 +85,9 @@ def test_codes_of_half_precision_are_exhaustively_monotone():
     for dtype in FLOATS:
         if dtype.itemsize > 2:
             continue
-        every = torch.arange(2 ** (8 * dtype.itemsize), dtype=torch.int64).to(torch.int16 if dtype.itemsize == 2 else torch.int8).view(dtype)
+        every = (
+            torch.arange(2 ** (8 * dtype.itemsize), dtype=torch.int64).to(torch.int16 if dtype.itemsize == 2 else torch.int8).view(dtype)
+        )
         wide, codes = every.to(torch.float32), torch.from_numpy(codes_of(every).astype(np.int64))
         order = stable_order(every)
         assert (codes[order].diff() >= 0).all()

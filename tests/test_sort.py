@@ -1,15 +1,20 @@
-"""sort: values and indices bit for bit, for every dtype, distribution, length, direction, dim and layout; shapes and strides as torch.sort has them."""
+"""sort: values and indices bit for bit, for every dtype, distribution, length, direction, dim and layout; shapes and strides as
+torch.sort has them.
+"""
+
 import numpy as np
 import pytest
 import torch
-
-import torch_gpusort as gs
 from cases import BY_NAME, COMPLEX, DTYPES, EDGE_LENGTHS, FEW_LENGTHS, distributions_of, make, make_rows, name_of
 from reference import assert_is_stable_sort, assert_stable_sort, bits_of, stable_order, strides_of_torch_sort
 
+import torch_gpusort as gs
+
 BOTH = (False, True)
 every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
-one_of_each_width = pytest.mark.parametrize("dtype", [torch.uint8, torch.bfloat16, torch.float32, torch.int64, torch.complex64, torch.complex128], ids=name_of)
+one_of_each_width = pytest.mark.parametrize(
+    "dtype", [torch.uint8, torch.bfloat16, torch.float32, torch.int64, torch.complex64, torch.complex128], ids=name_of
+)
 ON_BOTH_SIDES = [(name, dtype) for dtype in DTYPES for name in distributions_of(dtype)]
 
 
@@ -21,7 +26,8 @@ def check(x, dim=-1, descending=False, **options):
     return result
 
 
-# ---- one dimension --------------------------------------------------------------------------------------------------------------------
+# ---- one dimension
+
 
 @pytest.mark.parametrize("name, dtype", ON_BOTH_SIDES, ids=lambda v: v if isinstance(v, str) else name_of(v))
 def test_every_distribution_at_every_edge(device, name, dtype):
@@ -66,7 +72,8 @@ def test_millions_of_skewed_elements(name):
                 assert_is_stable_sort(x, *gs.sort(x, descending=descending), descending=descending)
 
 
-# ---- rows -----------------------------------------------------------------------------------------------------------------------------
+# ---- rows
+
 
 @every_dtype
 def test_rows_of_every_edge_length(device, dtype):
@@ -79,7 +86,9 @@ def test_rows_of_every_edge_length(device, dtype):
 
 
 @one_of_each_width
-@pytest.mark.parametrize("rows, length", [(65_535, 5), (65_536, 3), (70_001, 2), (131_073, 1), (4097, 33), (1000, 100), (129, 1000), (3, 30_000), (2, 65_537)])
+@pytest.mark.parametrize(
+    "rows, length", [(65_535, 5), (65_536, 3), (70_001, 2), (131_073, 1), (4097, 33), (1000, 100), (129, 1000), (3, 30_000), (2, 65_537)]
+)
 def test_many_rows_and_long_rows(device, dtype, rows, length):
     x = make("random_bits" if dtype not in COMPLEX else "few_bits", (rows, length), dtype, device)
     for descending in BOTH:
@@ -88,7 +97,10 @@ def test_many_rows_and_long_rows(device, dtype, rows, length):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.bfloat16, torch.float32, torch.int64], ids=name_of)
-@pytest.mark.parametrize("rows, length", [(127, 20_481), (128, 50_257), (133, 24_577), (2, 1_000_001), (8, 128_256), (300, 40_000), (1_000_003, 9), (300_000, 64)])
+@pytest.mark.parametrize(
+    "rows, length",
+    [(127, 20_481), (128, 50_257), (133, 24_577), (2, 1_000_001), (8, 128_256), (300, 40_000), (1_000_003, 9), (300_000, 64)],
+)
 def test_rows_that_fill_the_gpu(dtype, rows, length):
     for name in ("random_bits", "zipf"):
         x = make(name, (rows, length), dtype, "cuda")
@@ -96,9 +108,25 @@ def test_rows_that_fill_the_gpu(dtype, rows, length):
             assert_is_stable_sort(x, *gs.sort(x, descending=descending), descending=descending)
 
 
-# ---- shapes, dims, layouts ------------------------------------------------------------------------------------------------------------
+# ---- shapes, dims, layouts
 
-SHAPES = [(), (0,), (1,), (3, 0), (0, 3), (2, 0, 4), (1, 1, 1), (5, 1), (1, 5), (2, 1, 3), (4, 6, 5), (3, 2, 4, 2, 3), (40, 300), (300, 40), (1, 2, 1, 3, 1, 2, 1)]
+SHAPES = [
+    (),
+    (0,),
+    (1,),
+    (3, 0),
+    (0, 3),
+    (2, 0, 4),
+    (1, 1, 1),
+    (5, 1),
+    (1, 5),
+    (2, 1, 3),
+    (4, 6, 5),
+    (3, 2, 4, 2, 3),
+    (40, 300),
+    (300, 40),
+    (1, 2, 1, 3, 1, 2, 1),
+]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -145,8 +173,8 @@ def test_storage_offsets_of_every_alignment(device, dtype):
     for n in (5, 100, 1000, 4099, 30_001):
         storage = make("random_bits" if dtype not in COMPLEX else "zipf", 2 * n + 40, dtype, device)
         for offset in (1, 2, 3, 5, 8, 15, 16, 17):
-            check(storage[offset:offset + n])
-        check(storage[3:3 + 2 * (n // 2) * 2].view(2, -1)[:, 1:], descending=True)
+            check(storage[offset : offset + n])
+        check(storage[3 : 3 + 2 * (n // 2) * 2].view(2, -1)[:, 1:], descending=True)
 
 
 @one_of_each_width
@@ -173,7 +201,8 @@ def test_conjugated_and_negated_views(device):
     assert_stable_sort(negated.resolve_neg().clone(), gs.sort(negated))
 
 
-# ---- arguments and results ------------------------------------------------------------------------------------------------------------
+# ---- arguments and results
+
 
 @one_of_each_width
 def test_index_dtype(device, dtype):
@@ -187,9 +216,16 @@ def test_index_dtype(device, dtype):
 
 def test_arguments_as_torch_sort_has_them(device):
     x = make("zipf", (40, 30), torch.float32, device)
-    for result in (gs.sort(x, 0, True), gs.sort(x, dim=0, descending=True), gs.sort(input=x, dim=0, descending=True, stable=True),
-                   gs.sort(x, 0, True, stable=False), gs.sort(x, 0, True, stable=None), gs.sort(x, 0, True, True),
-                   torch.ops.gpusort.sort(x, 0, True), torch.ops.gpusort.sort(x, dim=0, descending=True, stable=False)):
+    for result in (
+        gs.sort(x, 0, True),
+        gs.sort(x, dim=0, descending=True),
+        gs.sort(input=x, dim=0, descending=True, stable=True),
+        gs.sort(x, 0, True, stable=False),
+        gs.sort(x, 0, True, stable=None),
+        gs.sort(x, 0, True, True),
+        torch.ops.gpusort.sort(x, 0, True),
+        torch.ops.gpusort.sort(x, dim=0, descending=True, stable=False),
+    ):
         assert_stable_sort(x, result, 0, True)
     for stable in (True, False):
         values, indices = gs.sort(x, stable=stable, dim=0, descending=True)
@@ -226,7 +262,10 @@ def test_bool_bytes_other_than_zero_and_one(device):
 
 def test_bitwise_equal_to_torch_on_the_cpu(device):
     """torch.sort itself as the reference, in the dtypes that it sorts rightly on the CPU."""
-    for dtype in (BY_NAME[n] for n in ("uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "uint16", "uint32", "uint64")):
+    for dtype in (
+        BY_NAME[n]
+        for n in ("uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "uint16", "uint32", "uint64")
+    ):
         x = make("random_bits", (11, 513), dtype, device)
         for dim in (0, 1):
             for descending in BOTH:

@@ -1,11 +1,12 @@
 """sort_keys: the values of the stable sort and nothing else, bit for bit (equal keys with different bits keep their input order)."""
+
 import numpy as np
 import pytest
 import torch
-
-import torch_gpusort as gs
 from cases import COMPLEX, DTYPES, EDGE_LENGTHS, distributions_of, make, make_rows, name_of
 from reference import assert_values, bits_of, comparable, describe, stable_order, strides_of_torch_sort
+
+import torch_gpusort as gs
 
 BOTH = (False, True)
 every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=name_of)

@@ -1,11 +1,14 @@
 """torch.vmap over functions and raw ops: the batch dimension anywhere, nested, of size 0 and 1, mapped and not; equal to a loop."""
+
+# ruff: noqa: B023 (the functions made in loops are called there and then)
+
 import warnings
 
 import pytest
 import torch
+from cases import make, two_sorted
 
 import torch_gpusort as gs
-from cases import make, two_sorted
 
 ops = torch.ops.gpusort
 ONE_TENSOR = {
