@@ -2,7 +2,8 @@
 
 `make("zipf", (1000,), torch.float32, device)` fills a tensor on the device itself, so benchmarks can ask for 2^28 elements. A
 distribution is described by ranks (whole numbers 0 <= rank < count) and a monotone map from ranks to the values of a dtype, or by raw
-bits where the point is the bits. Complex tensors take the distribution for both parts, so that ties of the real parts occur where the distribution has ties.
+bits where the point is the bits. Complex tensors take the distribution for both parts, so that ties of the real parts occur where the
+distribution has ties.
 """
 
 import math

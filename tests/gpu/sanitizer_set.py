@@ -1,0 +1,112 @@
+"""A small fixed set of calls that reaches every family of kernels, to be run under compute-sanitizer (tests/gpu_check.py does).
+
+Inputs are made on the CPU and copied over, so that initcheck, which watches our kernels only, knows them as written. Results are copied
+back and compared with NumPy, which also makes initcheck see every element of them. gpu_check.py switches torch's caching allocator off:
+each tensor and each workspace is an allocation of its own, and one element too far is outside of it.
+"""
+
+import torch
+from cases import make, two_sorted
+from reference import assert_indices, assert_stable_sort, assert_values, cat_bits_last, co_ranks, stable_order, window_order
+
+import torch_gpusort as gs
+
+# Lengths of rows: several rows to a warp, to a block, one block with ever larger tiles, one tile of the radix passes, several tiles.
+ROWS = ((70, 7), (9, 33), (5, 300), (3, 1025), (2, 5000), (2, 20_481))
+ARRAYS = (1, 2, 40_000, 150_001)
+# (length of a, length of b), leading dims: nothing, next to nothing, one tile, several, very uneven, several rows.
+MERGES = (((0, 5), ()), ((3, 1), ()), ((1000, 2049), ()), ((30_000, 20_001), ()), ((10, 33_000), ()), ((70, 40), (9,)), ((3000, 999), (3,)))
+
+
+def sort_calls():
+    for dtype in (torch.uint8, torch.bfloat16, torch.float32, torch.int64):
+        for rows, length in ROWS:
+            yield "zipf", (rows, length), dtype, -1
+        for length in ARRAYS:
+            yield "random_bits", (length,), dtype, -1
+    yield "all_equal", (150_001,), torch.float32, -1
+    yield "two_values", (60_000,), torch.int64, -1
+    yield "sorted", (60_000,), torch.int32, -1
+    yield "nans", (30_000,), torch.float64, -1
+    yield "random_bits", (300, 40), torch.float32, 0
+    yield "random_bits", (20, 30, 40), torch.int16, 1
+    yield "few_bits", (3, 700), torch.complex64, -1
+    yield "few_bits", (5000,), torch.complex128, -1
+
+
+def run_sorts():
+    calls = 0
+    for name, shape, dtype, dim in sort_calls():
+        x = make(name, shape, dtype)
+        for descending in (False, True) if len(shape) > 1 else (False,):
+            order = stable_order(x, dim, descending)
+            result = gs.sort(x.cuda(), dim, descending)
+            assert_stable_sort(x, (result[0].cpu(), result[1].cpu()), dim, descending, order=order)
+            calls += 1
+        assert_values(x, gs.sort_keys(x.cuda(), dim).cpu(), stable_order(x, dim), dim, f"sort_keys {name}")
+        indices = gs.argsort(x.cuda(), dim, index_dtype=torch.int32).cpu()
+        assert_indices(x, indices, stable_order(x, dim), f"argsort {name}", torch.int32)
+        calls += 2
+    return calls
+
+
+def run_layouts():
+    calls = 0
+    for dtype in (torch.uint8, torch.float16, torch.float32, torch.int64, torch.complex64):
+        base = make("zipf", (33, 70), dtype)
+        there = base.cuda()
+        for cut in (lambda t: t.t(), lambda t: t[::2, 1:], lambda t: t[:1].expand(5, 70), lambda t: t.flatten()[3:2003]):
+            view, copy = cut(base), cut(there)
+            for dim in range(view.dim()):
+                values, indices = gs.sort(copy, dim)
+                assert_stable_sort(view, (values.cpu(), indices.cpu()), dim)
+                calls += 1
+    return calls
+
+
+def run_windows():
+    calls = 0
+    for dtype, begin, end in (
+        (torch.int32, 5, 19),
+        (torch.int64, 24, 41),
+        (torch.float16, 0, 9),
+        (torch.uint8, 2, 7),
+        (torch.float32, 7, 7),
+    ):
+        for length in (900, 60_000):
+            x = make("random_bits", length, dtype)
+            values, indices = gs.radix_sort(x.cuda(), begin_bit=begin, end_bit=end)
+            assert_stable_sort(x, (values.cpu(), indices.cpu()), order=window_order(x, begin, end))
+            calls += 1
+    return calls
+
+
+def run_merges():
+    calls = 0
+    for dtype in (torch.uint8, torch.bfloat16, torch.float32, torch.int64, torch.complex64):
+        for lengths, rows in MERGES:
+            a, b = two_sorted(lengths, dtype, name="zipf", rows=rows)
+            both = cat_bits_last(a, b)
+            order = stable_order(both)
+            values, indices = gs.merge(a.cuda(), b.cuda(), return_indices=True)
+            assert_stable_sort(both, (values.cpu(), indices.cpu()), order=order)
+            assert_values(both, gs.merge(a.cuda(), b.cuda()).cpu(), order, -1, "merge")
+            p, q = make("random_bits", a.shape, torch.int16), make("random_bits", b.shape, torch.int16)
+            keys, payload = gs.merge_by_key(a.cuda(), p.cuda(), b.cuda(), q.cuda())
+            assert_values(both, keys.cpu(), order, -1, "merge_by_key")
+            assert_values(cat_bits_last(p, q), payload.cpu(), order, -1, "merge_by_key")
+            calls += 3
+        a, b = two_sorted((500, 300), dtype, name="zipf")
+        k = torch.arange(0, 801, 7)
+        assert (gs.co_rank(k.cuda(), a.cuda(), b.cuda()).cpu().numpy() == co_ranks(a, b)[k.numpy()]).all()
+        calls += 1
+    unsorted = make("random_bits", 5000, torch.float32), make("random_bits", 3001, torch.float32)
+    indices = gs.merge(unsorted[0].cuda(), unsorted[1].cuda(), return_indices=True)[1].cpu()
+    assert torch.equal(indices.sort().values, torch.arange(8001))
+    return calls + 1
+
+
+if __name__ == "__main__":
+    total = run_sorts() + run_layouts() + run_windows() + run_merges()
+    torch.cuda.synchronize()
+    print(f"SANITIZER SET: {total} calls, all results right")

@@ -1,0 +1,126 @@
+// csrc/plan/row_plan.h: every plan must hold its row, fit its device and cover all rows.
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+
+#include "../../csrc/plan/row_plan.h"
+
+namespace {
+
+using gpusort::DeviceTraits;
+using gpusort::plan_row_sort;
+using gpusort::row_sort_max_length;
+using gpusort::RowKernel;
+using gpusort::RowPlan;
+using gpusort::SortProblem;
+
+int passed = 0, failed = 0;
+
+#define CHECK(condition)                                                  \
+  do {                                                                    \
+    if (condition) {                                                      \
+      ++passed;                                                           \
+    } else {                                                              \
+      ++failed;                                                           \
+      std::printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+    }                                                                     \
+  } while (0)
+
+SortProblem problem_of(int key_bytes, int64_t rows, int64_t length) {
+  SortProblem problem;
+  problem.key.bytes = key_bytes;
+  problem.rows = rows;
+  problem.length = length;
+  problem.end_bit = key_bytes * 8;
+  return problem;
+}
+
+bool sane(const SortProblem& problem, const DeviceTraits& traits) {
+  const RowPlan plan = plan_row_sort(problem, traits);
+  if (plan.workspace_bytes != 0) return false;
+  if (problem.rows <= 0 || problem.length <= 0 || problem.length > row_sort_max_length(problem.key.bytes, traits)) {
+    return plan.kernel == RowKernel::kNone && plan.blocks == 0;
+  }
+  if (problem.length == 1) return plan.kernel == RowKernel::kCopy;
+  const int64_t threads_of_row = plan.kernel == RowKernel::kBlock ? plan.threads : plan.lanes;
+  const bool holds = threads_of_row * plan.items >= problem.length;
+  const bool launches = plan.threads >= 32 && plan.threads <= 1024 && plan.threads % 32 == 0;
+  const bool registers = plan.threads * (plan.items > 16 ? 80 : 64) <= 65536 || plan.kernel != RowKernel::kBlock;
+  const bool fits = plan.shared_bytes >= 0 && plan.shared_bytes <= traits.shared_bytes_per_block;
+  const bool covers = plan.blocks >= 1 && plan.blocks * plan.rows_per_block >= problem.rows &&
+                      (plan.blocks - 1) * plan.rows_per_block < problem.rows;
+  const bool kernel = plan.kernel == RowKernel::kPairs       ? problem.key.bytes == 4 && problem.length <= 32
+                      : plan.kernel == RowKernel::kRegisters ? plan.rows_per_block == plan.threads / plan.lanes
+                                                             : plan.kernel == RowKernel::kBlock && plan.rows_per_block == 1;
+  // No shape may be more than about a third too large for rows that fill the device.
+  const bool close = problem.rows < 100000 || problem.length < 33 || threads_of_row * plan.items <= problem.length * 4 / 3 + 32;
+  return holds && launches && registers && fits && covers && kernel && close;
+}
+
+void check_all_lengths(const DeviceTraits& traits) {
+  for (int key_bytes : {1, 2, 4, 8}) {
+    bool all = true;
+    for (int64_t length = 0; length <= 17000; ++length) {
+      for (int64_t rows : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{7}, int64_t{133}, int64_t{400}, int64_t{70000}, int64_t{1} << 24}) {
+        if (!sane(problem_of(key_bytes, rows, length), traits)) {
+          std::printf("key bytes %d, rows %lld, length %lld\n", key_bytes, static_cast<long long>(rows), static_cast<long long>(length));
+          all = false;
+        }
+      }
+    }
+    CHECK(all);
+  }
+}
+
+// From nothing to 2^40 elements, rows and lengths around powers of two.
+void check_sizes() {
+  const DeviceTraits traits;
+  for (int key_bytes : {1, 2, 4, 8}) {
+    bool all = true;
+    for (int row_bits = 0; row_bits <= 40; ++row_bits) {
+      for (int length_bits = 0; row_bits + length_bits <= 40; ++length_bits) {
+        for (int delta : {-1, 0, 1}) {
+          all = all && sane(problem_of(key_bytes, (int64_t{1} << row_bits) + delta, (int64_t{1} << length_bits) + delta), traits);
+        }
+      }
+    }
+    CHECK(all);
+  }
+}
+
+}  // namespace
+
+int main() {
+  const DeviceTraits h200;
+  check_all_lengths(h200);
+  check_sizes();
+  for (int key_bytes : {1, 2, 4, 8}) CHECK(row_sort_max_length(key_bytes, h200) == 16384);
+
+  DeviceTraits small;  // a consumer card: 99 KB of shared memory to a block
+  small.sm_count = 48;
+  small.shared_bytes_per_block = 101376;
+  small.shared_bytes_per_sm = 102400;
+  small.compute_major = 8;
+  small.compute_minor = 6;
+  check_all_lengths(small);
+  CHECK(row_sort_max_length(4, small) >= 8192 && row_sort_max_length(4, small) < 16384);
+  CHECK(row_sort_max_length(8, small) < row_sort_max_length(4, small));
+
+  DeviceTraits smallest = small;
+  smallest.shared_bytes_per_block = 49152;
+  check_all_lengths(smallest);
+  CHECK(row_sort_max_length(4, smallest) >= 4096);
+
+  DeviceTraits none = small;
+  none.shared_bytes_per_block = 16384;
+  CHECK(row_sort_max_length(4, none) == 0);
+  CHECK(plan_row_sort(problem_of(4, 100, 100), none).kernel == RowKernel::kNone);
+
+  CHECK(plan_row_sort(problem_of(4, 1 << 22, 16), h200).kernel == RowKernel::kPairs);
+  CHECK(plan_row_sort(problem_of(8, 1 << 22, 16), h200).kernel == RowKernel::kRegisters);
+  CHECK(plan_row_sort(problem_of(4, 1 << 18, 129), h200).items == 18);
+  CHECK(plan_row_sort(problem_of(4, 1, 4096), h200).threads == 512);      // few rows: more threads to a row
+  CHECK(plan_row_sort(problem_of(4, 1 << 14, 4096), h200).threads == 128);
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed == 0 ? 0 : 1;
+}
