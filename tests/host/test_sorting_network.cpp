@@ -12,14 +12,14 @@ namespace {
 
 int passed = 0, failed = 0;
 
-#define CHECK(condition)                                                  \
-  do {                                                                    \
-    if (condition) {                                                      \
-      ++passed;                                                           \
-    } else {                                                              \
-      ++failed;                                                           \
+#define CHECK(condition)                                                    \
+  do {                                                                      \
+    if (condition) {                                                        \
+      ++passed;                                                             \
+    } else {                                                                \
+      ++failed;                                                             \
       std::printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-    }                                                                     \
+    }                                                                       \
   } while (0)
 
 // Every sequence of zeros and ones, up to 16 items: a network that sorts them sorts everything.

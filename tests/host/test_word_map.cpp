@@ -16,14 +16,14 @@ using namespace gpusort;
 
 int passed = 0, failed = 0;
 
-#define CHECK(condition)                                                  \
-  do {                                                                    \
-    if (condition) {                                                      \
-      ++passed;                                                           \
-    } else {                                                              \
-      ++failed;                                                           \
+#define CHECK(condition)                                                    \
+  do {                                                                      \
+    if (condition) {                                                        \
+      ++passed;                                                             \
+    } else {                                                                \
+      ++failed;                                                             \
       std::printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-    }                                                                     \
+    }                                                                       \
   } while (0)
 
 constexpr uint64_t kInfinity32 = 0x7f800000u, kInfinity64 = 0x7ff0000000000000u;
@@ -84,7 +84,8 @@ void check_integers() {
     for (bool descending : {false, true}) {
       std::vector<U> codes;
       const U base = static_cast<U>(random()) >> 1;
-      for (int i = 0; i < 3000; ++i) codes.push_back(static_cast<U>((bits >= static_cast<int>(sizeof(U) * 8) ? 0 : base) + (random() >> (64 - bits))));
+      for (int i = 0; i < 3000; ++i)
+        codes.push_back(static_cast<U>((bits >= static_cast<int>(sizeof(U) * 8) ? 0 : base) + (random() >> (64 - bits))));
       const U lowest = *std::min_element(codes.begin(), codes.end()), highest = *std::max_element(codes.begin(), codes.end());
       const CodeMap<U> map(lowest, highest, descending);
       const auto before = [&](U a, U b) { return descending ? a > b : a < b; };
@@ -107,7 +108,9 @@ std::vector<std::vector<Float>> float_rows() {
   std::mt19937_64 random(11);
   std::normal_distribution<double> normal;
   std::vector<std::vector<Float>> rows(8);
-  const auto any_bits = [&](double scale) { return static_cast<Float>(normal(random) * std::pow(2.0, static_cast<double>(random() % 60) - 30) * scale); };
+  const auto any_bits = [&](double scale) {
+    return static_cast<Float>(normal(random) * std::pow(2.0, static_cast<double>(random() % 60) - 30) * scale);
+  };
   for (int i = 0; i < 4000; ++i) {
     rows[0].push_back(static_cast<Float>(normal(random)));
     rows[1].push_back(static_cast<Float>(normal(random) > 0 ? normal(random) : (i % 2 ? 0.0 : -0.0)));

@@ -1,0 +1,8 @@
+// Instantiations of register_rows.cuh for 64-bit keys.
+#include "register_rows_launch.cuh"
+
+namespace gpusort {
+
+template cudaError_t launch_register_rows<uint64_t>(const RowArguments<uint64_t>&, const RowPlan&, unsigned, cudaStream_t);
+
+}  // namespace gpusort

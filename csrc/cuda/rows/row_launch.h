@@ -1,0 +1,21 @@
+// Launchers of one family of row kernels for one key width; explicit instantiations are in register_rows_<bits>.cu and
+// block_rows_<bits>.cu.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "../../plan/row_plan.h"
+#include "row_arguments.h"
+
+namespace gpusort {
+
+// `blocks` of the plan's shape over the rows of `arguments`.
+template <class U>
+cudaError_t launch_register_rows(const RowArguments<U>& arguments, const RowPlan& plan, unsigned blocks, cudaStream_t stream);
+
+template <class U>
+cudaError_t launch_block_rows(const RowArguments<U>& arguments, const RowPlan& plan, unsigned blocks, cudaStream_t stream);
+
+cudaError_t launch_pair_rows(const RowArguments<uint32_t>& arguments, const RowPlan& plan, unsigned blocks, cudaStream_t stream);
+
+}  // namespace gpusort

@@ -1,0 +1,196 @@
+// Which kernel sorts rows that fit on chip, with how many threads: a pure function of (key width, row length, rows, device).
+//
+//   kPairs      32-bit keys, rows to 32: whole (key, index) pairs in the registers of a few lanes
+//   kRegisters  rows to 256: 32-bit words in the registers of part of a warp, several rows to a warp
+//   kBlock      rows to 16384: 32-bit words, one row to a block; sorted in registers by each warp, then merged in shared memory
+//
+// A shape is lanes (or threads) times items; its capacity is their product and a row takes the smallest shape that holds it, so a row of
+// 129 does not pay for 256. The tables are in one place below. Times are microseconds for 2^26 float32 with int64 indices on an H200.
+#pragma once
+
+#include <cstdint>
+
+#include "sort_problem.h"
+
+namespace gpusort {
+
+enum class RowKernel : uint8_t {
+  kNone,  // nothing to do, or (a length above the maximum) nothing possible
+  kCopy,  // rows of one key
+  kPairs,
+  kRegisters,
+  kBlock
+};
+
+struct RowPlan {
+  RowKernel kernel = RowKernel::kNone;
+  int lanes = 0;    // kPairs, kRegisters: lanes to a row
+  int items = 0;    // keys to a lane or thread
+  int threads = 0;  // to a block
+  int64_t rows_per_block = 0;
+  int64_t blocks = 0;           // in all; above 2^31 - 1 the launcher makes several launches
+  int shared_bytes = 0;         // dynamic, per block
+  int64_t workspace_bytes = 0;  // none of the kernels needs any: a row that must be sorted again keeps its notes in its own output
+};
+
+namespace row_shapes {
+
+// Lanes x items for rows in registers, in order of capacity.
+struct LaneShape {
+  int lanes;
+  int items;
+};
+
+constexpr LaneShape kPairShapes[] = {{1, 4}, {2, 4}, {4, 4}, {8, 4}};  // [4194304, 16]: 265 (words: 284)
+
+constexpr LaneShape kRegisterShapes[] = {
+    {1, 4},   {2, 4},   {4, 4}, {8, 4}, {8, 6}, {8, 8},  // 64: 276
+    {8, 12},  {8, 16},                                   // 128: 307
+    {8, 18},                                             // 129: 375 (in a shape of 256: 588)
+    {16, 12}, {16, 16},                                  // 256: 330
+};
+
+// Whole warps for a few short rows: fewer steps one after the other.
+constexpr LaneShape kFewRowsShapes[] = {{32, 2}, {32, 4}, {32, 8}};
+
+// Threads x items for one row to a block. Blocks per SM follow from the kernel's registers (80 a thread with 17 items or more, else 64).
+struct BlockShape {
+  int threads;
+  int items;
+};
+
+constexpr BlockShape kBlockShapes[] = {
+    {32, 12},  {32, 16},             // 512: 355
+    {32, 20},  {64, 12},  {64, 16},  // 1024: 428
+    {64, 20},  {96, 16},             // 1500: 511
+    {128, 16},                       // 2048: 507
+    {128, 20}, {96, 32},             // 3000: 679
+    {128, 32},                       // 4096: 575
+    {256, 17}, {256, 20},            // 4097: 770, 5000: 725
+    {192, 32}, {256, 32},            // 6000: 706, 8192: 667
+    {320, 32}, {384, 32},            // 10240: 853, 12288: 824
+    {448, 32}, {512, 32},            // 16384: 1104
+};
+
+// Rows so few that an SM holds one or two blocks: more threads to a row. Single arrays on an H200: 2^10 as 256 x 4 5 us, 2^12 as 512 x 8 10
+// us.
+struct FewRowsBlockShape {
+  int max_length;
+  int items;
+};
+
+constexpr FewRowsBlockShape kOneRowPerSm[] = {{2048, 4}, {8192, 8}, {16384, 16}};
+constexpr FewRowsBlockShape kThreeRowsPerSm[] = {{2048, 8}, {8192, 16}};
+
+constexpr int kWarpsPerBlock = 4;             // kPairs, kRegisters
+constexpr int kFewWarpsPerSm = 4;             // below this many warps to an SM rows in registers get a whole warp each
+constexpr int64_t kStaticSharedBytes = 1024;  // kept for the kernel's own variables and the driver
+
+}  // namespace row_shapes
+
+// A word wide row of shared memory: one word of padding after 32 keeps the threads of a warp on different banks.
+GPUSORT_HD int padded_position(int position) {
+  return position + (position >> 5);
+}
+
+constexpr int64_t round_up(int64_t value, int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+// The keys of `count` places, then as many words.
+constexpr int64_t row_shared_bytes(int key_bytes, int64_t places) {
+  return round_up(places * key_bytes, 16) + (places + places / 32 + 1) * 4;
+}
+
+namespace row_plan_detail {
+
+inline bool block_fits(int key_bytes, int64_t capacity, const DeviceTraits& traits) {
+  return row_shared_bytes(key_bytes, capacity) + row_shapes::kStaticSharedBytes <= traits.shared_bytes_per_block;
+}
+
+inline RowPlan lanes_plan(RowKernel kernel, row_shapes::LaneShape shape, const SortProblem& problem, const DeviceTraits& traits) {
+  RowPlan plan;
+  const int64_t rows_per_warp = 32 / shape.lanes;
+  const int64_t warps = (problem.rows + rows_per_warp - 1) / rows_per_warp;
+  int warps_per_block = row_shapes::kWarpsPerBlock;
+  while (warps_per_block > 1 && warps < static_cast<int64_t>(warps_per_block) * traits.sm_count) warps_per_block /= 2;
+  plan.kernel = kernel;
+  plan.lanes = shape.lanes;
+  plan.items = shape.items;
+  plan.threads = warps_per_block * 32;
+  plan.rows_per_block = warps_per_block * rows_per_warp;
+  plan.blocks = (problem.rows + plan.rows_per_block - 1) / plan.rows_per_block;
+  const int64_t places = 32 * shape.items;
+  plan.shared_bytes =
+      static_cast<int>(kernel == RowKernel::kPairs ? warps_per_block * (places * 4 + (places + places / 16 + 1) * 8)
+                                                   : warps_per_block * round_up(row_shared_bytes(problem.key.bytes, places), 16));
+  return plan;
+}
+
+inline RowPlan block_plan(int threads, int items, const SortProblem& problem) {
+  RowPlan plan;
+  plan.kernel = RowKernel::kBlock;
+  plan.items = items;
+  plan.threads = threads;
+  plan.rows_per_block = 1;
+  plan.blocks = problem.rows;
+  plan.shared_bytes = static_cast<int>(row_shared_bytes(problem.key.bytes, static_cast<int64_t>(threads) * items));
+  return plan;
+}
+
+}  // namespace row_plan_detail
+
+// The longest row the row kernels take on this device; 0 when it can hold none.
+inline int64_t row_sort_max_length(int key_bytes, const DeviceTraits& traits) {
+  if (traits.sm_count < 1 || traits.compute_major < 7 || traits.shared_bytes_per_block < 48 * 1024) return 0;
+  int64_t longest = 0;
+  for (const auto& shape : row_shapes::kBlockShapes) {
+    const int64_t capacity = static_cast<int64_t>(shape.threads) * shape.items;
+    if (row_plan_detail::block_fits(key_bytes, capacity, traits)) longest = capacity;
+  }
+  return longest;
+}
+
+inline RowPlan plan_row_sort(const SortProblem& problem, const DeviceTraits& traits) {
+  using namespace row_plan_detail;
+  RowPlan plan;
+  const int64_t length = problem.length;
+  if (problem.rows <= 0 || length <= 0 || length > row_sort_max_length(problem.key.bytes, traits)) return plan;
+  if (length == 1) {
+    plan.kernel = RowKernel::kCopy;
+    return plan;
+  }
+  if (length <= 32 && problem.key.bytes == 4) {
+    for (const auto& shape : row_shapes::kPairShapes) {
+      if (length <= shape.lanes * shape.items) return lanes_plan(RowKernel::kPairs, shape, problem, traits);
+    }
+  }
+  if (length > 16 && length <= 256 && problem.rows <= static_cast<int64_t>(row_shapes::kFewWarpsPerSm) * traits.sm_count) {
+    for (const auto& shape : row_shapes::kFewRowsShapes) {
+      if (length <= shape.lanes * shape.items) return lanes_plan(RowKernel::kRegisters, shape, problem, traits);
+    }
+  }
+  for (const auto& shape : row_shapes::kRegisterShapes) {
+    if (length <= shape.lanes * shape.items) return lanes_plan(RowKernel::kRegisters, shape, problem, traits);
+  }
+  const int64_t rows_per_sm = (problem.rows + traits.sm_count - 1) / traits.sm_count;
+  const auto few_rows_plan = [&](const row_shapes::FewRowsBlockShape& shape) {
+    const int64_t warps = (length + shape.items * 32 - 1) / (shape.items * 32);
+    return block_plan(static_cast<int>(warps * 32), shape.items, problem);
+  };
+  if (rows_per_sm == 1) {
+    for (const auto& shape : row_shapes::kOneRowPerSm) {
+      if (length <= shape.max_length) return few_rows_plan(shape);
+    }
+  } else if (rows_per_sm <= 3) {
+    for (const auto& shape : row_shapes::kThreeRowsPerSm) {
+      if (length <= shape.max_length) return few_rows_plan(shape);
+    }
+  }
+  for (const auto& shape : row_shapes::kBlockShapes) {
+    if (length <= static_cast<int64_t>(shape.threads) * shape.items) return block_plan(shape.threads, shape.items, problem);
+  }
+  return plan;
+}
+
+}  // namespace gpusort
