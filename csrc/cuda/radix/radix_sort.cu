@@ -1,0 +1,146 @@
+// Large sorts: least-significant-digit radix sort, batched over rows.
+//
+//   1. one memset of the control words and the bins
+//   2. digit_histogram.cu: one read counts all digits of all rows, and finds constant digits and sorted rows
+//   3. onesweep_pass.cuh: one slot per 8-bit digit, each one read and one write of the data. Which slots work, on which digit and between
+//      which buffers, is decided on the device (radix_control.cuh); a slot that is not needed leaves at once
+//
+// Traffic for 32-bit keys with int64 indices: 4 (histogram) + 4 + 8 (first) + 2 * 16 (middle) + 8 + 12 (last) = 68 bytes per element.
+// The index is implied in the first slot, 32 bits between slots, and widened in the last. Keys travel in their ordered form (core/key_order.h).
+#include "radix_sort.h"
+
+#include <cuda_runtime.h>
+
+#include "digit_histogram.h"
+#include "pass_arguments.h"
+#include "radix_control.cuh"
+#include "wide_pass.h"
+
+namespace gpusort {
+namespace {
+
+// Nothing is read through null: a slice the plan did not reserve stays null.
+template <class Type>
+Type* slice(void* workspace, int64_t offset) {
+  return offset < 0 ? nullptr : reinterpret_cast<Type*>(static_cast<char*>(workspace) + offset);
+}
+
+PassKind kind_of_slot(int slot, int passes) {
+  if (slot == 0) return PassKind::kFirst;
+  return slot + 1 == passes ? PassKind::kLast : PassKind::kMiddle;
+}
+
+template <class Key>
+cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* workspace, cudaStream_t stream) {
+  HistogramArguments<Key> arguments;
+  arguments.order = order;
+  arguments.keys = static_cast<const Key*>(problem.keys_in);
+  arguments.control = slice<RadixControl>(workspace, plan.control_offset);
+  arguments.bins = slice<void>(workspace, plan.bins_offset);
+  arguments.look_back = slice<void>(workspace, plan.look_back_offset[0]);
+  arguments.look_back_bytes = static_cast<uint64_t>(plan.look_back_words) * (plan.wide ? 8 : 4);
+  arguments.length = static_cast<uint64_t>(problem.length);
+  arguments.rows = static_cast<uint32_t>(problem.rows);
+  arguments.chunk = static_cast<uint32_t>(plan.histogram_chunk);
+  arguments.chunks_per_row = static_cast<uint64_t>((problem.length + plan.histogram_chunk - 1) / plan.histogram_chunk);
+  arguments.passes = plan.passes;
+  arguments.begin_bit = problem.begin_bit;
+  arguments.window_bits = problem.end_bit - problem.begin_bit;
+  const bool codes_may_meet = problem.key.kind != KeyKind::kUnsigned && problem.key.kind != KeyKind::kSigned;
+  arguments.track_equal_codes = !plan.indexed && codes_may_meet;
+  return launch_digit_histogram(arguments, plan.wide, plan.histogram_grid, stream);
+}
+
+template <class Key>
+cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* workspace, cudaStream_t stream) {
+  PassArguments<Key> arguments;
+  arguments.order = order;
+  arguments.clamp = order.clamp;
+  arguments.zero = order.zero;
+  arguments.flip = order.complement != 0 ? ~0u : 0u;
+  arguments.keys_in = static_cast<const Key*>(problem.keys_in);
+  arguments.keys_out = static_cast<Key*>(problem.keys_out);
+  arguments.indices_out = problem.indices_out;
+  arguments.index_bytes = problem.index_bytes;
+  arguments.records[0] = slice<void>(workspace, plan.records_offset);
+  arguments.record_indices[0] = slice<uint32_t>(workspace, plan.record_indices_offset);
+  const bool pairs = plan.indexed && sizeof(Key) < 8;  // records of 8 bytes, else keys alone
+  arguments.records[1] = plan.second_records_offset >= 0 ? slice<void>(workspace, plan.second_records_offset) : pairs ? problem.indices_out : problem.keys_out;
+  arguments.record_indices[1] = static_cast<uint32_t*>(problem.indices_out);
+  arguments.control = slice<RadixControl>(workspace, plan.control_offset);
+  arguments.bins = slice<uint32_t>(workspace, plan.bins_offset);
+  for (int table = 0; table < 2; ++table) arguments.look_back[table] = slice<uint32_t>(workspace, plan.look_back_offset[table]);
+  arguments.look_back_words = static_cast<uint64_t>(plan.look_back_words);
+  arguments.length = static_cast<uint32_t>(problem.length);
+  arguments.rows = static_cast<uint32_t>(problem.rows);
+  arguments.passes = plan.passes;
+  arguments.begin_bit = problem.begin_bit;
+  arguments.window_bits = problem.end_bit - problem.begin_bit;
+  for (int slot = 0; slot == 0 || slot < plan.passes; ++slot) {
+    const PassKind kind = kind_of_slot(slot, plan.passes);
+    arguments.slot = slot;
+    arguments.tiles_per_row = static_cast<uint32_t>(plan.tiles_per_row[static_cast<int>(kind)]);
+    arguments.tiles = static_cast<uint32_t>(plan.tiles(kind, problem.rows));
+    const int grid = plan.grid[static_cast<int>(kind)];
+    const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
+                                           : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+template <class Key>
+cudaError_t launch_wide(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* workspace, cudaStream_t stream) {
+  WidePassArguments<Key> arguments;
+  arguments.order = order;
+  arguments.keys_in = static_cast<const Key*>(problem.keys_in);
+  arguments.keys[0] = slice<Key>(workspace, plan.records_offset);
+  arguments.keys[1] = plan.second_records_offset >= 0 ? slice<Key>(workspace, plan.second_records_offset) : static_cast<Key*>(problem.keys_out);
+  arguments.indices[0] = slice<int64_t>(workspace, plan.record_indices_offset);
+  arguments.indices[1] = static_cast<int64_t*>(problem.indices_out);
+  arguments.keys_wanted = problem.keys_out != nullptr;
+  arguments.control = slice<RadixControl>(workspace, plan.control_offset);
+  arguments.bins = slice<unsigned long long>(workspace, plan.bins_offset);
+  for (int table = 0; table < 2; ++table) arguments.look_back[table] = slice<unsigned long long>(workspace, plan.look_back_offset[table]);
+  arguments.look_back_words = static_cast<uint64_t>(plan.look_back_words);
+  arguments.length = static_cast<uint64_t>(problem.length);
+  arguments.rows = static_cast<uint32_t>(problem.rows);
+  arguments.tiles_per_row = static_cast<uint32_t>(plan.tiles_per_row[0]);
+  arguments.tiles = static_cast<uint32_t>(plan.tiles(PassKind::kFirst, problem.rows));
+  arguments.passes = plan.passes;
+  arguments.begin_bit = problem.begin_bit;
+  arguments.window_bits = problem.end_bit - problem.begin_bit;
+  for (int slot = 0; slot == 0 || slot < plan.passes; ++slot) {
+    arguments.slot = slot;
+    const cudaError_t error = launch_wide_pass(arguments, plan.grid[0], stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+template <class Key>
+cudaError_t launch_width(const SortProblem& problem, const RadixPlan& plan, void* workspace, cudaStream_t stream) {
+  const KeyOrder<Key> order = problem.key.order<Key>(problem.descending);
+  if (plan.passes > 0) {
+    const cudaError_t error = launch_histogram(problem, plan, order, workspace, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return plan.wide ? launch_wide(problem, plan, order, workspace, stream) : launch_narrow(problem, plan, order, workspace, stream);
+}
+
+}  // namespace
+
+cudaError_t launch_radix_sort(const SortProblem& problem, const RadixPlan& plan, void* workspace, cudaStream_t stream) {
+  if (plan.wide && plan.indexed && problem.index_bytes != 8) return cudaErrorInvalidValue;  // such positions need int64
+  const cudaError_t error = cudaMemsetAsync(workspace, 0, static_cast<size_t>(plan.cleared_bytes), stream);
+  if (error != cudaSuccess) return error;
+  switch (problem.key.bytes) {
+    case 1: return launch_width<uint8_t>(problem, plan, workspace, stream);
+    case 2: return launch_width<uint16_t>(problem, plan, workspace, stream);
+    case 4: return launch_width<uint32_t>(problem, plan, workspace, stream);
+    case 8: return launch_width<uint64_t>(problem, plan, workspace, stream);
+    default: return cudaErrorInvalidValue;
+  }
+}
+
+}  // namespace gpusort

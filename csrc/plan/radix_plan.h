@@ -1,0 +1,198 @@
+// Plans a large sort: which radix passes, which tiles, and how the workspace is cut. Pure: shapes in, numbers out, no data, no CUDA.
+//
+// A sort of b code bits takes ceil(b / 8) digits. The launch has one slot per digit: the first slot reads the caller's keys, the last one writes the
+// outputs, those between move records. How many slots do work is decided on the device (constant digits are skipped); the plan only
+// knows the most that can be needed.
+//
+// Memory, per element (the budget beyond the outputs: 8 bytes for 32-bit keys, 12 for 64-bit keys, with int64 indices):
+//   a record is key and 32-bit index; two record buffers are needed as soon as there are three digits. One of them lies in the workspace. The other is
+//   made of the outputs, which nobody reads before the last slot writes them: 8-byte records fit the int64 indices, 64-bit keys and their indices fit both.
+//   The last slot always reads the workspace buffer, so it never overwrites what it reads. Where the outputs are too small (int32 indices, or no
+//   values wanted for 64-bit keys) the missing part is added to the workspace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sort_problem.h"
+
+namespace gpusort {
+
+constexpr int kRadixBits = 8;
+constexpr int kRadixBins = 1 << kRadixBits;
+constexpr int kMaxRadixPasses = 8;
+
+// Which part of the sort a kernel serves: reads keys, moves records, writes outputs.
+enum class PassKind : int { kFirst, kMiddle, kLast };
+
+enum class TileClass : int { kLarge, kMedium };
+
+struct TileShape {
+  int threads;
+  int items;     // per thread
+  int group;     // items loaded, ranked and stored together: bounds the registers in flight
+  bool prefetch;  // ask for the next tile in L2 as soon as its number is known
+
+  constexpr int tile_items() const { return threads * items; }
+};
+
+// The longest row whose positions and look-back words fit 32 bits (see primitives/look_back.cuh).
+constexpr int64_t kMaxNarrowLength = (int64_t{1} << 32) - (1 << 17);
+
+// The tiles. One block per SM with the largest tile that registers and shared memory hold: a store that fills a part of a 32-byte sector is what a scatter
+// costs, so runs must be long. H200, 2^26 32-bit keys: 512x32 first 283 us, 1024x16 middle 335-350, 512x40 last 451-460 (prefetch there: 493),
+// keys only 512x64 in groups of 4 202; 64-bit 512x24 and 512x28 in groups of 4 (512x32 spills). Keys of 8 and 16 bits are staged as one word
+// with their place in the tile, hence 512x64. Medium: 512x16 and 512x24 were best at 2^20.
+constexpr TileShape radix_tile_shape(int key_bytes, bool indexed, TileClass tile_class, PassKind kind) {
+  if (tile_class == TileClass::kMedium) {
+    if (key_bytes == 8) return {512, 12, 4, false};
+    if (indexed && (key_bytes == 4 || kind != PassKind::kFirst)) return {512, 16, 8, false};
+    return {512, 24, 8, false};
+  }
+  if (key_bytes == 8) {
+    if (!indexed) return {512, 32, 4, true};
+    return kind == PassKind::kFirst ? TileShape{512, 28, 4, true} : TileShape{512, 24, 4, false};
+  }
+  if (!indexed || (key_bytes < 4 && kind == PassKind::kFirst)) return {512, 64, 4, true};
+  if (kind == PassKind::kFirst) return {512, 32, 8, true};
+  if (kind == PassKind::kMiddle) return {1024, 16, 8, true};
+  return {512, 40, 8, false};
+}
+
+// Bytes of shared memory for one staged record.
+constexpr int radix_staged_bytes(int key_bytes, bool indexed, PassKind kind) {
+  if (key_bytes == 8) return indexed ? 12 : 8;
+  return indexed && (key_bytes == 4 || kind != PassKind::kFirst) ? 8 : 4;
+}
+
+// One histogram of 256 counters per warp, 256 offsets, a few words, and the records.
+constexpr int kPassScratchBytes = 1024 + 64;
+constexpr int radix_shared_bytes(const TileShape& shape, int staged_bytes) {
+  return shape.threads / 32 * kRadixBins * 4 + kPassScratchBytes + shape.tile_items() * staged_bytes;
+}
+
+struct RadixPlan {
+  int passes = 0;  // slots; 0 when no bit is to be sorted by (the outputs are then a copy of the keys and 0, 1, 2, ...)
+  bool indexed = true;
+  bool wide = false;  // 64-bit positions: rows beyond kMaxNarrowLength
+  TileClass tile_class = TileClass::kLarge;
+  int64_t tiles_per_row[3] = {0, 0, 0};  // by PassKind
+  int grid[3] = {0, 0, 0};               // persistent blocks
+  int histogram_grid = 0;
+  int64_t histogram_chunk = 0;  // keys of one row that a histogram block takes at a time
+  int64_t look_back_words = 0;  // per table
+  int64_t cleared_bytes = 0;    // at the start of the workspace: zeroed before the first kernel
+
+  // Byte offsets into the workspace, each a multiple of 256. -1: not there.
+  int64_t control_offset = 0;
+  int64_t bins_offset = -1;
+  int64_t look_back_offset[2] = {-1, -1};
+  int64_t records_offset = -1;         // records of the workspace buffer (64-bit and wide keys: keys alone)
+  int64_t record_indices_offset = -1;  // their indices where they are kept apart
+  int64_t second_records_offset = -1;  // records (or keys alone) of the other buffer where the outputs can not hold them
+  int64_t workspace_bytes = 0;
+
+  int64_t tiles(PassKind kind, int64_t rows) const { return rows * tiles_per_row[static_cast<int>(kind)]; }
+};
+
+namespace radix_plan_detail {
+
+constexpr int64_t kAlignment = 256;
+constexpr int64_t kControlBytes = 256;
+constexpr int kWideTileItems = 4096;
+constexpr int kWideThreads = 256;
+
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Cuts slices off a block of memory.
+struct Slicer {
+  int64_t used = 0;
+
+  int64_t take(int64_t bytes) {
+    const int64_t offset = used;
+    used += ceil_div(bytes, kAlignment) * kAlignment;
+    return offset;
+  }
+};
+
+// Work of the slowest SM, in items: tiles are dealt out whole and a ragged tile costs as much as a full one.
+inline double slowest_items(const SortProblem& problem, const DeviceTraits& device, bool indexed, TileClass tile_class) {
+  const TileShape shape = radix_tile_shape(problem.key.bytes, indexed, tile_class, PassKind::kFirst);
+  const int64_t tiles = problem.rows * ceil_div(problem.length, shape.tile_items());
+  return static_cast<double>(ceil_div(tiles, device.sm_count)) * shape.tile_items();
+}
+
+inline TileClass choose_tile_class(const SortProblem& problem, const DeviceTraits& device, bool indexed) {
+  for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {
+    const TileShape shape = radix_tile_shape(problem.key.bytes, indexed, TileClass::kLarge, kind);
+    if (radix_shared_bytes(shape, radix_staged_bytes(problem.key.bytes, indexed, kind)) > device.shared_bytes_per_block) {
+      return TileClass::kMedium;
+    }
+  }
+  // Short runs cost a quarter (H200, 2^26 pairs: 512x40 1587 us, 512x16 twice per SM 2015 us).
+  constexpr double kMediumPenalty = 1.25;
+  const double large = slowest_items(problem, device, indexed, TileClass::kLarge);
+  const double medium = slowest_items(problem, device, indexed, TileClass::kMedium) * kMediumPenalty;
+  return medium < large ? TileClass::kMedium : TileClass::kLarge;
+}
+
+}  // namespace radix_plan_detail
+
+// Needs rows >= 1, length >= 1, 0 <= begin_bit <= end_bit <= key bits, and at least one output.
+inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits& device) {
+  using namespace radix_plan_detail;
+  RadixPlan plan;
+  const int key_bytes = problem.key.bytes;
+  const int64_t numel = problem.numel();
+  plan.passes = static_cast<int>(ceil_div(problem.end_bit - problem.begin_bit, kRadixBits));
+  plan.indexed = problem.indices_out != nullptr;
+  plan.wide = problem.length > kMaxNarrowLength;
+  plan.tile_class = plan.wide ? TileClass::kLarge : choose_tile_class(problem, device, plan.indexed);
+
+  int64_t most_tiles = 0;
+  for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {
+    const int slot = static_cast<int>(kind);
+    const int tile_items = plan.wide ? kWideTileItems : radix_tile_shape(key_bytes, plan.indexed, plan.tile_class, kind).tile_items();
+    plan.tiles_per_row[slot] = ceil_div(problem.length, tile_items);
+    const int64_t tiles = plan.tiles(kind, problem.rows);
+    const int64_t blocks_per_sm = plan.wide ? 2 : 1;
+    plan.grid[slot] = static_cast<int>(tiles < device.sm_count * blocks_per_sm ? tiles : device.sm_count * blocks_per_sm);
+    if (tiles > most_tiles) most_tiles = tiles;
+  }
+
+  // Histogram blocks take whole chunks: small enough to fill the GPU, large enough (64 KB) to keep it busy.
+  const int64_t largest_chunk = 65536 / key_bytes;
+  const int64_t fair_share = ceil_div(numel, static_cast<int64_t>(device.sm_count) * 4);
+  int64_t chunk = 4096;
+  while (chunk < largest_chunk && chunk < fair_share) chunk *= 2;
+  plan.histogram_chunk = chunk;
+  const int64_t chunks = problem.rows * ceil_div(problem.length, chunk);
+  plan.histogram_grid = static_cast<int>(chunks < device.sm_count ? chunks : device.sm_count);
+
+  const int64_t word = plan.wide ? 8 : 4;
+  Slicer slicer;
+  plan.control_offset = slicer.take(kControlBytes);
+  if (plan.passes > 0) plan.bins_offset = slicer.take(problem.rows * plan.passes * kRadixBins * word);
+  plan.cleared_bytes = slicer.used;
+  plan.look_back_words = most_tiles * kRadixBins;
+  for (int table = 0; table < 2 && table < plan.passes; ++table) plan.look_back_offset[table] = slicer.take(plan.look_back_words * word);
+
+  if (plan.passes >= 2) {
+    const bool apart = key_bytes == 8 || plan.wide;  // key and index in two arrays
+    const int record_bytes = plan.indexed && !apart ? 8 : key_bytes;
+    plan.records_offset = slicer.take(numel * record_bytes);
+    if (plan.indexed && apart) plan.record_indices_offset = slicer.take(numel * word);
+    // Wide sorts bounce between the workspace and the outputs from the second digit on; the others from the third.
+    if (plan.passes >= 3 || plan.wide) {
+      if (plan.indexed && !apart) {
+        if (problem.index_bytes < 8) plan.second_records_offset = slicer.take(numel * record_bytes);
+      } else if (problem.keys_out == nullptr) {
+        plan.second_records_offset = slicer.take(numel * record_bytes);
+      }
+    }
+  }
+  plan.workspace_bytes = slicer.used;
+  return plan;
+}
+
+}  // namespace gpusort
