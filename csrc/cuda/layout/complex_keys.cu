@@ -1,9 +1,11 @@
-// Encodes complex keys (core/complex_code.h) and fetches elements by position. One thread an element; the fetch is bound by its random reads.
+// Encodes complex keys (core/complex_code.h) and fetches elements by position. One thread an element; the fetch is bound by its random
+// reads.
 #include "complex_keys.h"
 
 #include <algorithm>
 #include <climits>
 
+#include "../../core/co_rank.h"
 #include "../../core/complex_code.h"
 
 namespace gpusort {
@@ -11,7 +13,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-unsigned block_count(int64_t count) { return static_cast<unsigned>(std::min<int64_t>((count + kThreads - 1) / kThreads, INT_MAX)); }
+unsigned block_count(int64_t count) {
+  return static_cast<unsigned>(std::min<int64_t>((count + kThreads - 1) / kThreads, INT_MAX));
+}
 
 struct ComplexFloat {
   uint32_t real, imag;
@@ -57,7 +61,74 @@ void launch_take(const void* source, const void* indices, int index_bytes, int64
   }
 }
 
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    take_from_two_rows_kernel(const T* a, int64_t a_length, const T* b, int64_t b_length, const int64_t* positions, int64_t count, T* out) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count; i += step) {
+    const int64_t row = i / (a_length + b_length);
+    const int64_t position = positions[i];
+    out[i] = position < a_length ? a[row * a_length + position] : b[row * b_length + position - a_length];
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    complex128_co_rank_kernel(const ComplexDouble* a, int64_t a_length, const ComplexDouble* b, int64_t b_length, bool descending,
+                              const int64_t* ranks, int64_t rank_count, int64_t* counts) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
+  const auto less = [descending](const ComplexDouble& x, const ComplexDouble& y) {
+    const WideCode x_code = complex128_code(x.real, x.imag), y_code = complex128_code(y.real, y.imag);
+    return descending ? y_code < x_code : x_code < y_code;
+  };
+  for (int64_t t = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; t < rank_count; t += step) {
+    const int64_t rank = min(max(ranks[t], int64_t{0}), a_length + b_length);
+    counts[t] = co_rank<int64_t>(rank, a, a_length, b, b_length, less);
+  }
+}
+
+template <class T>
+void launch_take_from_two(const void* a, int64_t a_length, const void* b, int64_t b_length, const int64_t* positions, int64_t count,
+                          void* out, cudaStream_t stream) {
+  take_from_two_rows_kernel<T><<<block_count(count), kThreads, 0, stream>>>(static_cast<const T*>(a), a_length, static_cast<const T*>(b),
+                                                                            b_length, positions, count, static_cast<T*>(out));
+}
+
 }  // namespace
+
+cudaError_t launch_take_from_two_rows(const void* a, int64_t a_length, const void* b, int64_t b_length, int element_bytes,
+                                      const int64_t* positions, int64_t rows, void* out, cudaStream_t stream) {
+  const int64_t count = rows * (a_length + b_length);
+  if (count == 0) return cudaSuccess;
+  switch (element_bytes) {
+    case 1:
+      launch_take_from_two<uint8_t>(a, a_length, b, b_length, positions, count, out, stream);
+      break;
+    case 2:
+      launch_take_from_two<uint16_t>(a, a_length, b, b_length, positions, count, out, stream);
+      break;
+    case 4:
+      launch_take_from_two<uint32_t>(a, a_length, b, b_length, positions, count, out, stream);
+      break;
+    case 8:
+      launch_take_from_two<uint64_t>(a, a_length, b, b_length, positions, count, out, stream);
+      break;
+    case 16:
+      launch_take_from_two<ComplexDouble>(a, a_length, b, b_length, positions, count, out, stream);
+      break;
+    default:
+      return cudaErrorInvalidValue;
+  }
+  return cudaGetLastError();
+}
+
+cudaError_t launch_complex128_co_rank(const MergeProblem& problem, const int64_t* ranks, int64_t rank_count, int64_t* counts_out,
+                                      cudaStream_t stream) {
+  if (rank_count == 0) return cudaSuccess;
+  complex128_co_rank_kernel<<<block_count(rank_count), kThreads, 0, stream>>>(
+      static_cast<const ComplexDouble*>(problem.a_keys), problem.a_length, static_cast<const ComplexDouble*>(problem.b_keys),
+      problem.b_length, problem.descending, ranks, rank_count, counts_out);
+  return cudaGetLastError();
+}
 
 cudaError_t launch_complex_codes(const void* keys, bool double_precision, int64_t count, uint64_t* codes, cudaStream_t stream) {
   if (count == 0) return cudaSuccess;
@@ -69,15 +140,22 @@ cudaError_t launch_complex_codes(const void* keys, bool double_precision, int64_
   return cudaGetLastError();
 }
 
-cudaError_t launch_take_along_rows(const void* source, int element_bytes, const void* indices, int index_bytes, int64_t rows, int64_t length,
-                                   void* out, cudaStream_t stream) {
+cudaError_t launch_take_along_rows(const void* source, int element_bytes, const void* indices, int index_bytes, int64_t rows,
+                                   int64_t length, void* out, cudaStream_t stream) {
   const int64_t count = rows * length;
   if (count == 0) return cudaSuccess;
   switch (element_bytes) {
-    case 4: launch_take<uint32_t>(source, indices, index_bytes, count, length, out, stream); break;
-    case 8: launch_take<uint64_t>(source, indices, index_bytes, count, length, out, stream); break;
-    case 16: launch_take<ComplexDouble>(source, indices, index_bytes, count, length, out, stream); break;
-    default: return cudaErrorInvalidValue;
+    case 4:
+      launch_take<uint32_t>(source, indices, index_bytes, count, length, out, stream);
+      break;
+    case 8:
+      launch_take<uint64_t>(source, indices, index_bytes, count, length, out, stream);
+      break;
+    case 16:
+      launch_take<ComplexDouble>(source, indices, index_bytes, count, length, out, stream);
+      break;
+    default:
+      return cudaErrorInvalidValue;
   }
   return cudaGetLastError();
 }

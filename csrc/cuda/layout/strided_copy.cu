@@ -3,8 +3,8 @@
 // Two forms, chosen by which axis is the fastest in the strided tensor:
 //   along   the length axis steps least: consecutive threads take consecutive elements of a row, on both sides.
 //   across  some row axis steps least (sorting a matrix along dim 0): square tiles of that axis and the length axis are turned in shared
-//           memory, so that both the strided and the packed side are touched in runs. The classic tiled transpose (Ruetsch and Micikevicius,
-//           "Optimizing Matrix Transpose in CUDA", 2009), with one column of padding against bank conflicts.
+//           memory, so that both the strided and the packed side are touched in runs. The classic tiled transpose (Ruetsch and
+//           Micikevicius, "Optimizing Matrix Transpose in CUDA", 2009), with one column of padding against bank conflicts.
 // Every element is read once and written once.
 #include <algorithm>
 #include <climits>
@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(kThreads) copy_along_kernel(StridedRows rows, 
 // The row axis that is turned against the length axis, and the rest of the row number.
 struct TurnedAxis {
   int64_t size = 1;
-  int64_t stride = 0;      // in the strided tensor
-  int64_t row_step = 1;    // between its neighbours in row numbers
+  int64_t stride = 0;    // in the strided tensor
+  int64_t row_step = 1;  // between its neighbours in row numbers
   int64_t size_tiles = 1;
   int64_t length_tiles = 1;
 };
@@ -107,12 +107,18 @@ cudaError_t launch(const StridedRows& rows, T* strided, T* packed, cudaStream_t 
 template <bool kGather>
 cudaError_t dispatch(const StridedRows& rows, int element_bytes, void* strided, void* packed, cudaStream_t stream) {
   switch (element_bytes) {
-    case 1: return launch<uint8_t, kGather>(rows, static_cast<uint8_t*>(strided), static_cast<uint8_t*>(packed), stream);
-    case 2: return launch<uint16_t, kGather>(rows, static_cast<uint16_t*>(strided), static_cast<uint16_t*>(packed), stream);
-    case 4: return launch<uint32_t, kGather>(rows, static_cast<uint32_t*>(strided), static_cast<uint32_t*>(packed), stream);
-    case 8: return launch<uint64_t, kGather>(rows, static_cast<uint64_t*>(strided), static_cast<uint64_t*>(packed), stream);
-    case 16: return launch<Bytes16, kGather>(rows, static_cast<Bytes16*>(strided), static_cast<Bytes16*>(packed), stream);
-    default: return cudaErrorInvalidValue;
+    case 1:
+      return launch<uint8_t, kGather>(rows, static_cast<uint8_t*>(strided), static_cast<uint8_t*>(packed), stream);
+    case 2:
+      return launch<uint16_t, kGather>(rows, static_cast<uint16_t*>(strided), static_cast<uint16_t*>(packed), stream);
+    case 4:
+      return launch<uint32_t, kGather>(rows, static_cast<uint32_t*>(strided), static_cast<uint32_t*>(packed), stream);
+    case 8:
+      return launch<uint64_t, kGather>(rows, static_cast<uint64_t*>(strided), static_cast<uint64_t*>(packed), stream);
+    case 16:
+      return launch<Bytes16, kGather>(rows, static_cast<Bytes16*>(strided), static_cast<Bytes16*>(packed), stream);
+    default:
+      return cudaErrorInvalidValue;
   }
 }
 

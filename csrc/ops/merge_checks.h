@@ -1,0 +1,92 @@
+// What the merging ops ask of their inputs on any device, and the problem they make of them.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "../plan/merge_plan.h"
+#include "../plan/row_layout.h"
+#include "bridge.h"
+
+namespace gpusort::ops {
+
+inline int element_bytes_of(const Tensor& tensor) {
+  return static_cast<int>(aoti_torch_dtype_element_size(dtype_code_of(tensor)));
+}
+
+// Rows along the last dim, in the order of the leading dims.
+inline StridedRows rows_of_last_dim(const Tensor& tensor) {
+  const std::vector<int64_t> sizes = sizes_of(tensor);
+  std::vector<int> order(sizes.size() - 1);
+  std::iota(order.begin(), order.end(), 0);
+  return make_strided_rows(sizes, strides_of(tensor), static_cast<int64_t>(sizes.size()) - 1, order);
+}
+
+inline void check_same_device(const Tensor& tensor, const Tensor& other, const char* argument, const char* other_name) {
+  const auto device = tensor.device(), expected = other.device();
+  check(device == expected, PythonError::kRuntime, argument, " is on ",
+        device.is_cpu() ? "cpu" : "cuda:", device.is_cpu() ? "" : std::to_string(device.index()), " and ", other_name, " on ",
+        expected.is_cpu() ? "cpu" : "cuda:", expected.is_cpu() ? "" : std::to_string(expected.index()), "; all must be on one device");
+}
+
+// One device, and one dtype that has an order.
+inline void check_keys(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name) {
+  check_same_device(b, a, b_name, a_name);
+  if (!is_complex(a.scalar_type())) key_type_of(a.scalar_type(), a_name);
+  check(a.scalar_type() == b.scalar_type(), PythonError::kType, a_name, " has dtype ", dtype_name(a.scalar_type()), " and ", b_name,
+        " has dtype ", dtype_name(b.scalar_type()), "; they must be the same");
+}
+
+// Rank 1 or more, and equal leading dims. Returns the sizes of the merged tensor.
+inline std::vector<int64_t> merged_sizes(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name) {
+  std::vector<int64_t> a_sizes = sizes_of(a), b_sizes = sizes_of(b);
+  check(!a_sizes.empty() && !b_sizes.empty(), PythonError::kValue, a_sizes.empty() ? a_name : b_name,
+        " has no dims; it must have one or more, the last being the sorted one");
+  check(a_sizes.size() == b_sizes.size() && std::equal(a_sizes.begin(), a_sizes.end() - 1, b_sizes.begin()), PythonError::kValue, a_name,
+        " has shape ", shape_text(a_sizes), " and ", b_name, " has shape ", shape_text(b_sizes), "; all dims but the last must be equal");
+  a_sizes.back() += b_sizes.back();
+  return a_sizes;
+}
+
+// The values that travel with the keys: on their device, of their shape, of one dtype.
+inline void check_values(const Tensor& a_keys, const Tensor& a_values, const Tensor& b_keys, const Tensor& b_values) {
+  check_same_device(a_values, a_keys, "a_values", "a_keys");
+  check_same_device(b_values, a_keys, "b_values", "a_keys");
+  check(sizes_of(a_values) == sizes_of(a_keys), PythonError::kValue, "a_values has shape ", shape_text(a_values.sizes()),
+        " and a_keys has shape ", shape_text(a_keys.sizes()), "; they must be equal");
+  check(sizes_of(b_values) == sizes_of(b_keys), PythonError::kValue, "b_values has shape ", shape_text(b_values.sizes()),
+        " and b_keys has shape ", shape_text(b_keys.sizes()), "; they must be equal");
+  check(a_values.scalar_type() == b_values.scalar_type(), PythonError::kType, "a_values has dtype ", dtype_name(a_values.scalar_type()),
+        " and b_values has dtype ", dtype_name(b_values.scalar_type()), "; they must be the same");
+}
+
+inline void check_co_rank(const Tensor& k, const Tensor& a, const Tensor& b) {
+  check(k.scalar_type() == ScalarType::Long, PythonError::kType, "k has dtype ", dtype_name(k.scalar_type()), "; it must be torch.int64");
+  check_same_device(k, a, "k", "a");
+  check_keys(a, b, "a", "b");
+  check(a.dim() == 1 && b.dim() == 1, PythonError::kValue, "a has shape ", shape_text(a.sizes()), " and b has shape ",
+        shape_text(b.sizes()), "; both must have one dim");
+}
+
+inline MergeKernel checked_merge_kernel(const std::string& name) {
+  MergeKernel kernel = MergeKernel::kAuto;
+  check(parse_merge_kernel(name, kernel), PythonError::kValue, "kernel is '", name,
+        "'; allowed are 'auto', 'sequential', 'basic', 'tiled' and 'circular'");
+  return kernel;
+}
+
+// Sizes and order; the pointers are the caller's. Complex keys are merged by their code words.
+inline MergeProblem merge_problem_of(const Tensor& a, const Tensor& b, bool descending) {
+  MergeProblem problem;
+  problem.key = is_complex(a.scalar_type()) ? KeyType{element_bytes_of(a), KeyKind::kUnsigned, 0} : key_type_of(a.scalar_type(), "a");
+  problem.descending = descending;
+  const StridedRows rows = rows_of_last_dim(a);
+  problem.rows = rows.rows;
+  problem.a_length = rows.length;
+  problem.b_length = sizes_of(b).back();
+  return problem;
+}
+
+}  // namespace gpusort::ops

@@ -1,0 +1,123 @@
+// Packed rows on the GPU: copies of strided tensors, and sorting rows of any dtype. What the sorting and the merging ops share.
+#pragma once
+
+#include <optional>
+
+#include "../cuda/layout/complex_keys.h"
+#include "../cuda/layout/strided_copy.h"
+#include "../cuda/radix/radix_sort.h"
+#include "../cuda/rows/row_sort.h"
+#include "../plan/row_layout.h"
+#include "../plan/sort_plan.h"
+#include "bridge_cuda.h"
+
+namespace gpusort::ops {
+
+// A tensor's rows one after the other: its own memory where they lie so, else a copy.
+class PackedRows {
+ public:
+  PackedRows(const Tensor& tensor, const StridedRows& layout, int element_bytes, const CudaScope& scope) : data_(tensor.const_data_ptr()) {
+    if (layout.contiguous()) return;
+    copy_ = allocate_bytes(tensor, layout.rows * layout.length * element_bytes);
+    check_cuda(launch_gather_rows(layout, element_bytes, data_, copy_->mutable_data_ptr(), scope.stream()), "gather rows");
+    data_ = copy_->mutable_data_ptr();
+  }
+
+  const void* data() const { return data_; }
+
+ private:
+  const void* data_;
+  std::optional<Tensor> copy_;
+};
+
+// Rows to be written one after the other, and then put where a result wants them.
+class PackedResult {
+ public:
+  PackedResult(const Tensor& tensor, const StridedRows& layout, int element_bytes)
+      : tensor_data_(tensor.mutable_data_ptr()), data_(tensor_data_), layout_(layout), element_bytes_(element_bytes) {
+    if (layout.contiguous()) return;
+    copy_ = allocate_bytes(tensor, layout.rows * layout.length * element_bytes);
+    data_ = copy_->mutable_data_ptr();
+  }
+
+  void* data() const { return data_; }
+
+  void finish(const CudaScope& scope) const {
+    if (copy_) check_cuda(launch_scatter_rows(layout_, element_bytes_, data_, tensor_data_, scope.stream()), "scatter rows");
+  }
+
+ private:
+  void* tensor_data_;
+  void* data_;
+  std::optional<Tensor> copy_;
+  StridedRows layout_;
+  int element_bytes_;
+};
+
+// Plans, allocates the workspace and launches. All rows are packed. The workspace goes back to torch's allocator when this returns, which
+// is safe because the allocator hands it out again on the same stream only.
+inline void sort_packed_rows(const SortProblem& problem, SortAlgorithm requested, const Tensor& like, const CudaScope& scope) {
+  if (problem.numel() == 0) return;
+  if (choose_sort_algorithm(problem, requested, scope.traits()) == SortAlgorithm::kRows) {
+    const RowPlan plan = plan_row_sort(problem, scope.traits());
+    std::optional<Tensor> workspace;
+    if (plan.workspace_bytes > 0) workspace = allocate_bytes(like, plan.workspace_bytes);
+    check_cuda(launch_row_sort(problem, plan, workspace ? workspace->mutable_data_ptr() : nullptr, scope.stream()), "sort rows");
+    return;
+  }
+  const RadixPlan plan = plan_radix_sort(problem, scope.traits());
+  std::optional<Tensor> workspace;
+  if (plan.workspace_bytes > 0) workspace = allocate_bytes(like, plan.workspace_bytes);
+  check_cuda(launch_radix_sort(problem, plan, workspace ? workspace->mutable_data_ptr() : nullptr, scope.stream()), "run the radix sort");
+}
+
+// Complex keys: sort the code words, least significant word first, carrying the positions; then fetch the values by position.
+inline void sort_packed_complex(const SortProblem& shape, bool double_precision, SortAlgorithm requested, const Tensor& like,
+                                const CudaScope& scope) {
+  const int64_t numel = shape.numel();
+  if (numel == 0) return;
+  const int words = double_precision ? 2 : 1;
+  Tensor codes = allocate_bytes(like, numel * 8 * words);
+  auto* code_words = static_cast<uint64_t*>(codes.mutable_data_ptr());
+  check_cuda(launch_complex_codes(shape.keys_in, double_precision, numel, code_words, scope.stream()), "encode complex keys");
+
+  SortProblem by_word;
+  by_word.key = {8, KeyKind::kUnsigned, 0};
+  by_word.descending = shape.descending;
+  by_word.rows = shape.rows;
+  by_word.length = shape.length;
+  by_word.end_bit = 64;
+  by_word.index_bytes = shape.index_bytes;
+  const int64_t index_total = numel * shape.index_bytes;
+
+  Tensor order = allocate_bytes(like, index_total);  // positions by all words so far
+  by_word.keys_in = code_words;
+  by_word.indices_out = order.mutable_data_ptr();
+  sort_packed_rows(by_word, requested, like, scope);
+  if (words == 2) {
+    Tensor high = allocate_bytes(like, numel * 8);
+    check_cuda(launch_take_along_rows(code_words + numel, 8, order.mutable_data_ptr(), shape.index_bytes, shape.rows, shape.length,
+                                      high.mutable_data_ptr(), scope.stream()),
+               "reorder complex keys");
+    Tensor by_high = allocate_bytes(like, index_total);
+    by_word.keys_in = high.mutable_data_ptr();
+    by_word.indices_out = by_high.mutable_data_ptr();
+    sort_packed_rows(by_word, requested, like, scope);
+    Tensor composed = allocate_bytes(like, index_total);
+    check_cuda(launch_take_along_rows(order.mutable_data_ptr(), shape.index_bytes, by_high.mutable_data_ptr(), shape.index_bytes,
+                                      shape.rows, shape.length, composed.mutable_data_ptr(), scope.stream()),
+               "compose positions");
+    order = composed;
+  }
+  if (shape.keys_out != nullptr) {
+    check_cuda(launch_take_along_rows(shape.keys_in, 8 * words, order.mutable_data_ptr(), shape.index_bytes, shape.rows, shape.length,
+                                      shape.keys_out, scope.stream()),
+               "fetch complex values");
+  }
+  if (shape.indices_out != nullptr) {
+    check_cuda(cudaMemcpyAsync(shape.indices_out, order.mutable_data_ptr(), index_total, cudaMemcpyDeviceToDevice, scope.stream()),
+               "copy positions");
+  }
+}
+
+}  // namespace gpusort::ops
