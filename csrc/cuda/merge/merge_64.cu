@@ -1,0 +1,8 @@
+// Merges of 64-bit keys.
+#include "merge_launch.cuh"
+
+namespace gpusort {
+
+template cudaError_t launch_merge_of_width<uint64_t>(const MergeProblem&, const MergePlan&, void*, cudaStream_t);
+
+}  // namespace gpusort

@@ -1,0 +1,76 @@
+// What every merge kernel is given: a MergeProblem with its keys typed by width, and the plan's pieces.
+#pragma once
+
+#include <cstdint>
+
+#include "../../core/co_rank.h"
+#include "../../plan/merge_plan.h"
+#include "../../plan/sort_problem.h"
+
+namespace gpusort {
+
+template <class U>
+struct MergeArguments {
+  const U* a;
+  const U* b;
+  U* keys_out;
+  int64_t rows, a_length, b_length;
+  KeyOrder<U> order;
+
+  const void* a_payload;
+  const void* b_payload;
+  void* payload_out;
+  int payload_bytes;  // 0: none
+  void* indices_out;  // null: none
+  int index_bytes;
+
+  int64_t piece, pieces_per_row;
+  int64_t* cuts;            // null: blocks find their own; else rows x (pieces_per_row - 1): elements of a before each inner cut
+  uint32_t* contradictory;  // with cuts: not 0 when the cuts do not rise, which happens to inputs that are not sorted
+
+  __device__ int64_t row_outputs() const { return a_length + b_length; }
+  __device__ const U* a_row(int64_t row) const { return a + row * a_length; }
+  __device__ const U* b_row(int64_t row) const { return b + row * b_length; }
+  __device__ int64_t rank_of(int64_t cut) const { return min(cut * piece, row_outputs()); }
+  __device__ bool wants_positions() const { return payload_bytes != 0 || indices_out != nullptr; }
+};
+
+template <class U>
+MergeArguments<U> make_merge_arguments(const MergeProblem& problem, const MergePlan& plan, void* workspace) {
+  MergeArguments<U> m;
+  m.a = static_cast<const U*>(problem.a_keys);
+  m.b = static_cast<const U*>(problem.b_keys);
+  m.keys_out = static_cast<U*>(problem.keys_out);
+  m.rows = problem.rows;
+  m.a_length = problem.a_length;
+  m.b_length = problem.b_length;
+  m.order = problem.key.order<U>(problem.descending);
+  m.a_payload = problem.a_payload;
+  m.b_payload = problem.b_payload;
+  m.payload_out = problem.payload_out;
+  m.payload_bytes = problem.payload_bytes;
+  m.indices_out = problem.indices_out;
+  m.index_bytes = problem.index_bytes;
+  m.piece = plan.piece;
+  m.pieces_per_row = plan.pieces_per_row;
+  m.cuts = plan.cuts_in_workspace ? static_cast<int64_t*>(workspace) : nullptr;
+  m.contradictory = plan.cuts_in_workspace ? reinterpret_cast<uint32_t*>(static_cast<char*>(workspace) + plan.cuts_bytes) : nullptr;
+  return m;
+}
+
+// Keys in global memory, seen as their codes.
+template <class U>
+struct CodedKeys {
+  const U* keys;
+  KeyOrder<U> order;
+
+  __device__ U operator[](int64_t index) const { return order.code(keys[index]); }
+};
+
+template <class U>
+__device__ int64_t global_co_rank(const MergeArguments<U>& m, int64_t row, int64_t rank) {
+  return co_rank<int64_t>(rank, CodedKeys<U>{m.a_row(row), m.order}, m.a_length, CodedKeys<U>{m.b_row(row), m.order}, m.b_length,
+                          [](U x, U y) { return x < y; });
+}
+
+}  // namespace gpusort

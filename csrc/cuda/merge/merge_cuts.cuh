@@ -1,0 +1,114 @@
+// Where the pieces of a merge begin: co-ranks in global memory.
+//
+// Either a kernel of its own finds all inner cuts, one thread each (merge_cuts_kernel, then read_piece), or every block finds the cuts of
+// its own piece (find_piece): a warp looks at 32 places at a time, so a search takes log32 instead of log2 steps of memory latency. Sorted
+// or not, pieces hold every input element exactly once: see repaired_piece. The kernel compares each cut with the one before and raises a
+// flag if they contradict; only then do readers walk the tree of cuts.
+#pragma once
+
+#include "merge_arguments.cuh"
+
+namespace gpusort {
+
+constexpr int kCutThreads = 256;
+constexpr int kMaxCutLevels = 12;  // log2(kSearchInBlockPieces), rounded up, and some
+
+// merge_cuts_kernel. Thread 0 of each block repeats the last cut of the block before, so that every pair of neighbours is compared.
+template <class U>
+__global__ void __launch_bounds__(kCutThreads) merge_cuts_kernel(MergeArguments<U> m) {
+  __shared__ int64_t found[kCutThreads];
+  const int64_t inner_cuts = m.pieces_per_row - 1;
+  const int64_t total = m.rows * inner_cuts;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * (kCutThreads - 1) - 1; first + 1 < total;
+       first += static_cast<int64_t>(gridDim.x) * (kCutThreads - 1)) {
+    const int64_t index = first + threadIdx.x;
+    const bool mine = index >= 0 && index < total;
+    const int64_t row = mine ? index / inner_cuts : 0;
+    const int64_t cut = index - row * inner_cuts + 1;
+    int64_t a_count = 0;
+    if (mine) a_count = global_co_rank(m, row, m.rank_of(cut));
+    found[threadIdx.x] = a_count;
+    __syncthreads();
+    if (mine && threadIdx.x > 0) {
+      m.cuts[index] = a_count;
+      const int64_t before = cut == 1 ? 0 : found[threadIdx.x - 1];
+      bool rises = a_count >= before && a_count - before <= m.piece;
+      if (cut == inner_cuts) {
+        const int64_t rest = m.row_outputs() - m.rank_of(cut);
+        rises = rises && m.a_length - a_count <= rest;  // a_count <= a_length always
+      }
+      if (!rises) *m.contradictory = 1;
+    }
+    __syncthreads();
+  }
+}
+
+// The ends of a piece from the cuts that merge_cuts_kernel left.
+template <class U>
+__device__ SplitBounds<int64_t> read_piece(const MergeArguments<U>& m, int64_t row, int64_t piece) {
+  const int64_t* cuts = m.cuts + row * (m.pieces_per_row - 1);
+  if (m.pieces_per_row > 1 && *m.contradictory != 0) {
+    return repaired_piece<int64_t>(
+        piece, m.pieces_per_row, m.a_length, [&](int64_t cut) { return m.rank_of(cut); }, [&](int64_t cut) { return cuts[cut - 1]; });
+  }
+  return {m.rank_of(piece), m.rank_of(piece + 1), piece == 0 ? 0 : cuts[piece - 1],
+          piece + 1 == m.pieces_per_row ? m.a_length : cuts[piece]};
+}
+
+// co_rank by a whole warp: 32 evenly spaced places are compared at once, and the answer lies behind the last that comes before it.
+// Where the inputs are not sorted the count of such places is still at most the number of places looked at, so it stays in bounds.
+template <class U>
+__device__ int64_t warp_co_rank(const U* a, int64_t a_length, const U* b, int64_t b_length, const KeyOrder<U>& order, int64_t rank) {
+  const int lane = threadIdx.x % 32;
+  int64_t low = max(int64_t{0}, rank - b_length);
+  int64_t high = min(rank, a_length);
+  while (low < high) {
+    const int64_t stride = (high - low + 31) / 32;
+    const int64_t place = low + (lane + 1) * stride - 1;
+    const bool before = place < high && !(order.code(b[rank - 1 - place]) < order.code(a[place]));
+    const int64_t passed = low + __popc(__ballot_sync(~0u, before)) * stride;
+    high = min(high, passed + stride - 1);
+    low = passed;
+  }
+  return low;
+}
+
+struct PieceSearch {
+  int64_t path[kMaxCutLevels];
+  SplitBounds<int64_t> bounds;
+};
+
+// The ends of a piece, for all threads of a block. The cuts on the way down the tree to the piece do not depend on each other, so each warp
+// searches for one of them. Both ends of the piece are among them.
+template <int kThreads, class U>
+__device__ SplitBounds<int64_t> find_piece(const MergeArguments<U>& m, int64_t row, int64_t piece, PieceSearch& shared) {
+  const auto rank_of = [&](int64_t cut) { return m.rank_of(cut); };
+  __syncthreads();  // `shared` may still be read from the piece before
+  if (m.cuts != nullptr) {
+    if (threadIdx.x == 0) shared.bounds = read_piece(m, row, piece);
+  } else {
+    int level = 0;
+    const int warp = threadIdx.x / 32;
+    for (int64_t low = 0, high = m.pieces_per_row; high - low > 1; ++level) {
+      const int64_t middle = low + (high - low) / 2;
+      if (level % (kThreads / 32) == warp) {
+        const int64_t a_count = warp_co_rank(m.a_row(row), m.a_length, m.b_row(row), m.b_length, m.order, m.rank_of(middle));
+        if (threadIdx.x % 32 == 0) shared.path[level] = a_count;
+      }
+      if (middle > piece) {
+        high = middle;
+      } else {
+        low = middle;
+      }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      const int64_t* next = shared.path;
+      shared.bounds = repaired_piece<int64_t>(piece, m.pieces_per_row, m.a_length, rank_of, [&](int64_t) { return *next++; });
+    }
+  }
+  __syncthreads();
+  return shared.bounds;
+}
+
+}  // namespace gpusort
