@@ -1,0 +1,156 @@
+"""Builds the two libraries of torch_gpusort. Neither holds a Python symbol and both use LibTorch's stable ABI only, so one binary serves every
+Python and every torch from TORCH_TARGET on.
+
+    torch_gpusort/_C.so       schemas and CPU kernels: always
+    torch_gpusort/_C_cuda.so  CUDA kernels: when nvcc is found. No GPU has to be visible
+
+An object is compiled again when its command, its source or a header that it read has changed.
+
+Environment: GPUSORT_CUDA=0|1 (leave out or insist on CUDA), TORCH_CUDA_ARCH_LIST (as torch's: "8.0;9.0+PTX"), CUDA_HOME, CXX, MAX_JOBS,
+DEBUG=1 (no optimisation, debug symbols), GPUSORT_PTXAS=1 (registers and spills of each kernel).
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import torch
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).resolve().parent
+TORCH_TARGET = (2, 11)  # the oldest torch that the binaries load in
+DEFAULT_CUDA_ARCHITECTURES = "9.0+PTX"  # when no GPU is visible: Hopper, and newer ones by the driver's compiler
+DEBUG = os.environ.get("DEBUG") == "1"
+
+
+def sources(*patterns: str) -> list[str]:
+    found = {path.relative_to(ROOT).as_posix() for pattern in patterns for path in ROOT.glob(pattern)}
+    return sorted(found)
+
+
+def find_nvcc() -> str | None:
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    search_path = os.pathsep.join([f"{home}/bin" for home in homes[:2] if home] + [os.environ.get("PATH", ""), f"{homes[2]}/bin"])
+    found = None if os.environ.get("GPUSORT_CUDA") == "0" else shutil.which("nvcc", path=search_path)
+    if found is None and os.environ.get("GPUSORT_CUDA") == "1":
+        sys.exit("GPUSORT_CUDA=1, but there is no nvcc in CUDA_HOME, CUDA_PATH, PATH or /usr/local/cuda")
+    return found
+
+
+def cuda_architectures() -> list[str]:
+    wanted = os.environ.get("TORCH_CUDA_ARCH_LIST", "").replace(";", " ").split()
+    if not wanted and torch.version.cuda and torch.cuda.is_available():
+        capabilities = {torch.cuda.get_device_capability(device) for device in range(torch.cuda.device_count())}
+        wanted = [f"{major}.{minor}" for major, minor in sorted(capabilities)]
+    return wanted or DEFAULT_CUDA_ARCHITECTURES.split()
+
+
+def architecture_flags(architectures: list[str]) -> list[str]:
+    flags = []
+    for architecture in architectures:
+        number = architecture.removesuffix("+PTX").replace(".", "")
+        if not number.rstrip("af").isdigit():
+            sys.exit(f"TORCH_CUDA_ARCH_LIST: {architecture!r} is no architecture such as 9.0, 9.0a or 9.0+PTX")
+        flags.append(f"-gencode=arch=compute_{number},code=sm_{number}")
+        if architecture.endswith("+PTX"):
+            flags.append(f"-gencode=arch=compute_{number},code=compute_{number}")
+    return flags
+
+
+NVCC = find_nvcc()
+HOST_SOURCES = [path for path in sources("csrc/ops/*.cpp", "csrc/cpu/**/*.cpp", "csrc/plan/**/*.cpp") if not path.endswith("_cuda.cpp")]
+CUDA_SOURCES = sources("csrc/ops/*_cuda.cpp", "csrc/cuda/**/*.cpp", "csrc/cuda/**/*.cu", "csrc/plan/**/*.cpp")
+HEADERS = sources("csrc/**/*.h", "csrc/**/*.cuh")
+EXTENSIONS = [Extension("torch_gpusort._C", HOST_SOURCES, depends=HEADERS)]
+if NVCC:
+    EXTENSIONS.append(Extension("torch_gpusort._C_cuda", CUDA_SOURCES, depends=HEADERS))
+
+
+class BuildLibraries(build_ext):
+    """Compiles all objects of both libraries in one pool, then links what changed."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        return os.path.join(*fullname.split(".")) + ".so"
+
+    def build_extensions(self) -> None:
+        self.set_up_commands()
+        objects = {source: self.objects_dir / f"{source}.o" for extension in self.extensions for source in extension.sources}
+        pending = [job for job in ((*item, self.compile_command(*item)) for item in objects.items()) if is_stale(*job[1:])]
+        jobs = int(os.environ.get("MAX_JOBS") or len(os.sched_getaffinity(0)))
+        print(f"torch_gpusort: {len(pending)} of {len(objects)} objects to compile, {jobs} at a time; torch {torch.__version__}", flush=True)
+        if NVCC:
+            print(f"torch_gpusort: CUDA with {NVCC} for {' '.join(self.architectures)}", flush=True)
+        else:
+            print("torch_gpusort: no nvcc, so CPU kernels only", flush=True)
+            for folder in (ROOT, Path(self.build_lib)):  # a CUDA library left by an earlier build would be loaded
+                (folder / "torch_gpusort" / "_C_cuda.so").unlink(missing_ok=True)
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(lambda job: run(job[0], job[1], job[2]), pending))
+        for extension in self.extensions:
+            target = Path(self.get_ext_fullpath(extension.name))
+            link = self.link_command(extension, [str(objects[source]) for source in extension.sources], target)
+            if is_stale(target, link, inputs=[objects[source] for source in extension.sources], record_dir=self.objects_dir):
+                run(target.name, target, link, record_dir=self.objects_dir)
+
+    def set_up_commands(self) -> None:
+        self.objects_dir = ROOT / "build" / f"torch-{torch.__version__}{'-debug' if DEBUG else ''}"
+        self.architectures = cuda_architectures() if NVCC else []
+        self.torch_dir = Path(torch.__file__).parent
+        major, minor = TORCH_TARGET
+        common = ["-std=c++17", f"-DTORCH_TARGET_VERSION={(major << 56) | (minor << 48):#018x}ULL"]
+        common += ["-g", "-O0"] if DEBUG else ["-O3"]
+        host = ["-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden"]
+        self.cxx = shlex.split(os.environ.get("CXX", "g++"))
+        include = ["-isystem", str(self.torch_dir / "include")]
+        version = f'-DGPUSORT_VERSION="{self.distribution.get_version()}"'
+        self.host_command = [*self.cxx, *common, *host, "-Wall", "-Wextra", version, *include]
+        if NVCC:
+            self.cuda_dir = Path(NVCC).resolve().parent.parent
+            built_for = f'-DGPUSORT_CUDA_ARCHITECTURES="{" ".join(self.architectures)}"'
+            self.cuda_host_command = [*self.host_command, "-DUSE_CUDA", built_for, "-isystem", str(self.cuda_dir / "include")]
+            self.nvcc_command = [NVCC, *common, "-lineinfo", "--expt-relaxed-constexpr", "-Xcompiler", ",".join([*host, "-Wall"])]
+            self.nvcc_command += ["-ccbin", self.cxx[-1], *architecture_flags(self.architectures)]
+            self.nvcc_command += ["-Xptxas", "-v"] if os.environ.get("GPUSORT_PTXAS") == "1" else []
+
+    def compile_command(self, source: str, target: Path) -> list[str]:
+        if source.endswith(".cu"):
+            command = self.nvcc_command
+        else:
+            command = self.cuda_host_command if source.endswith("_cuda.cpp") or source.startswith("csrc/cuda/") else self.host_command
+        return [*command, "-MMD", "-MF", f"{target}.d", "-c", source, "-o", str(target)]
+
+    def link_command(self, extension: Extension, objects: list[str], target: Path) -> list[str]:
+        # The torch libraries are named even where no symbol is taken from them directly; import torch has loaded them by then.
+        libraries = [f"-L{self.torch_dir / 'lib'}", "-Wl,--no-as-needed", "-ltorch_cpu"]
+        if extension.name.endswith("_cuda"):
+            libraries += ["-ltorch_cuda", "-Wl,-z,defs"] if torch.version.cuda else []
+            libraries += [f"-L{self.cuda_dir / 'lib64'}", "-lcudart_static", "-ldl", "-lrt", "-lpthread"]
+        return [*self.cxx, "-shared", "-Wl,--exclude-libs,ALL", *objects, *libraries, "-o", str(target)]
+
+
+def is_stale(target: Path, command: list[str], inputs: list[Path] | None = None, record_dir: Path | None = None) -> bool:
+    """Whether `target` has to be made: it is missing, was made by another command, or is older than an input."""
+    record = (record_dir / target.name if record_dir else target).with_suffix(".command")
+    if not target.exists() or not record.exists() or record.read_text() != shlex.join(command):
+        return True
+    if inputs is None:
+        dependencies = Path(f"{target}.d").read_text().replace("\\\n", " ").split()[1:]
+        inputs = [ROOT / name for name in dependencies]
+    return any(not path.exists() or path.stat().st_mtime > target.stat().st_mtime for path in inputs)
+
+
+def run(name: str, target: Path, command: list[str], record_dir: Path | None = None) -> None:
+    print(f"  {name}", flush=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if subprocess.run(command, cwd=ROOT).returncode != 0:
+        sys.exit(f"torch_gpusort: {name} failed; the command was\n{shlex.join(command)}" if DEBUG else f"torch_gpusort: {name} failed")
+    record = (record_dir / target.name if record_dir else target).with_suffix(".command")
+    record.write_text(shlex.join(command))
+
+
+setup(ext_modules=EXTENSIONS, cmdclass={"build_ext": BuildLibraries})

@@ -1,0 +1,16 @@
+"""Sort and merge for PyTorch, on GPU and CPU: stable, exact in every corner, and a drop-in for torch.sort.
+
+Importing this registers the operators torch.ops.gpusort.*; the functions here are a thin layer over them.
+"""
+
+from . import _autograd, _fake, _library, _vmap
+
+_library.load_libraries()
+_fake.register()
+_autograd.register()
+_vmap.register()
+
+from .functional import MergeResult, argsort, co_rank, merge, merge_by_key, msort, radix_sort, sort, sort_keys  # noqa: E402
+
+__version__ = "0.1.0"
+__all__ = ["MergeResult", "argsort", "co_rank", "merge", "merge_by_key", "msort", "radix_sort", "sort", "sort_keys"]

@@ -1,0 +1,331 @@
+"""The public functions: torch's names, argument order and return types around the operators torch.ops.gpusort.*.
+
+Common to all of them:
+
+Order: ascending is numeric order with -0.0 equal to +0.0 and every NaN (of either sign, whatever its payload) equal to each other and after
++inf; complex numbers are ordered by real, then imaginary part. Descending is the mirror image, so NaN comes first. Results are always stable,
+also when descending: equal elements keep their input order, and values keep their own bits. So a result is the same on every run and device.
+
+Dtypes: bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2,
+complex64, complex128.
+
+Errors: IndexError for a dim out of range, TypeError for a dtype without an order or an argument of the wrong type, ValueError for an option
+that is not allowed, RuntimeError for tensors on different devices, torch.OutOfMemoryError when memory runs out.
+
+Gradients flow through values, in reverse and forward mode and to any order; indices carry none. All functions work under torch.compile,
+torch.export and torch.vmap; TorchScript calls the operators themselves, as torch.ops.gpusort.sort(x, 0, True).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from ._errors import raise_as_python_error
+
+_ops = torch.ops.gpusort
+_sort = _ops.sort.default
+_argsort = _ops.argsort.default
+_BelowAutograd = torch._C._AutoDispatchBelowAutograd
+_transforms_active = torch._C._are_functorch_transforms_active
+
+
+class MergeResult(NamedTuple):
+    """Merged values, and the position in cat(a, b), along the last dim, that each came from."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def _call(op, first: Tensor, *arguments, **options):
+    """Runs an operator of one tensor. Where no derivative is wanted, autograd's part of the dispatch (4 us of Python) is left out."""
+    if torch.compiler.is_compiling():
+        return op(first, *arguments, **options)
+    try:
+        if (first.requires_grad and torch.is_grad_enabled()) or forward_ad._current_level >= 0 or _transforms_active():
+            return op(first, *arguments, **options)
+        with _BelowAutograd():
+            return op(first, *arguments, **options)
+    except AttributeError:
+        if isinstance(first, Tensor):
+            raise
+        raise TypeError(f"input must be a Tensor, not {type(first).__name__}") from None
+    except RuntimeError as error:
+        raise_as_python_error(error)
+
+
+def _call_many(op, *tensors: Tensor, **options):
+    """Runs an operator of several tensors."""
+    if torch.compiler.is_compiling():
+        return op(*tensors, **options)
+    try:
+        return op(*tensors, **options)
+    except RuntimeError as error:
+        raise_as_python_error(error)
+
+
+def sort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool | None = True,
+    *,
+    index_dtype: torch.dtype | None = None,
+    algorithm: str = "auto",
+    out: tuple[Tensor, Tensor] | None = None,
+) -> torch.return_types.sort:
+    """Sorts a tensor along one dimension: a drop-in for torch.sort.
+
+    Args:
+        input: tensor of any shape (0-dim and empty too), any strides and any dtype listed at the top of this module.
+        dim: the dimension to sort along.
+        descending: largest first, NaN before everything. Equal elements keep their input order all the same.
+        stable: accepted for torch's sake; every sort is stable.
+        index_dtype: torch.int64 (the default) or torch.int32, which halves the memory of the indices; ValueError where the dimension is too
+            long for it.
+        algorithm: "auto" chooses by shape and dtype; a name forces one, and the error of a wrong name lists those there are.
+        out: (values, indices) to write to, as torch.sort takes them: a target of another shape is resized, strided targets and targets that
+            are the input itself are fine, another dtype or device is a RuntimeError.
+
+    Returns:
+        The named tuple (values, indices) that torch.sort returns: new tensors of the shape of input, with the strides torch.sort gives them.
+
+    Cost: radix sort, O(n * bytes of the key): one read for the histograms, then one read and one write per digit of 8 bits; rows that fit a
+    thread block are read and written once. Memory beyond the results: at most 8 bytes per float32 of a 1-D input.
+
+    Source: least-significant-digit radix sort with a single pass per digit ("Onesweep", Adinets and Merrill, 2022, arXiv:2206.01784) by
+    chained scan with decoupled look-back (Merrill and Garland, 2016).
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.sort(torch.tensor([3.0, float("nan"), -1.0])).values
+        tensor([-1.,  3., nan])
+        >>> values, indices = torch_gpusort.sort(torch.tensor([[2, 9, 2], [7, 1, 7]]), descending=True)
+        >>> indices
+        tensor([[1, 0, 2],
+                [0, 2, 1]])
+    """
+    if out is not None:
+        return _sort_out(input, dim, descending, index_dtype, algorithm, out)
+    if index_dtype is None and algorithm == "auto":
+        return torch.return_types.sort(_call(_sort, input, dim, descending))
+    return torch.return_types.sort(_call(_sort, input, dim, descending, index_dtype=index_dtype, algorithm=algorithm))
+
+
+def _sort_out(input, dim, descending, index_dtype, algorithm, out) -> torch.return_types.sort_out:
+    if not isinstance(out, (tuple, list)) or len(out) != 2 or not all(isinstance(target, Tensor) for target in out):
+        raise TypeError("out must be a pair of tensors (values, indices)")
+    for name, target, dtype in (("values", out[0], input.dtype), ("indices", out[1], index_dtype or torch.int64)):
+        if target.dtype != dtype:
+            raise RuntimeError(f"Expected out tensor {name} to have dtype {dtype}, but got {target.dtype} instead")
+        if target.device != input.device:
+            raise RuntimeError(f"Expected out tensor {name} to be on {input.device}, where input is, but it is on {target.device}")
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (input, *out)):
+        raise RuntimeError(
+            "sort(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
+    results = sort(input, dim, descending, index_dtype=index_dtype, algorithm=algorithm)
+    for name, target, result in zip(("values", "indices"), out, results):
+        if target.shape != result.shape:
+            if target.numel() != 0:
+                warnings.warn(
+                    f"out tensor {name} of shape {tuple(target.shape)} was resized to {tuple(result.shape)}; give an empty tensor to have "
+                    "it sized without this warning",
+                    stacklevel=3,
+                )
+            target.resize_(result.shape)
+        target.copy_(result)
+    return torch.return_types.sort_out(out)
+
+
+def argsort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = True, *, index_dtype: torch.dtype | None = None
+) -> Tensor:
+    """The indices that sort a tensor along one dimension, as torch.argsort. Values are not written at all.
+
+    Arguments, shapes, dtypes, order, errors and source are those of :func:`sort`. Returns the indices, of the shape of input. Memory beyond
+    the result: at most the workspace of :func:`sort`.
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.argsort(torch.tensor([0.5, -0.0, 0.0]))
+        tensor([1, 2, 0])
+    """
+    if index_dtype is None:
+        return _call(_argsort, input, dim, descending)
+    return _call(_argsort, input, dim, descending, index_dtype=index_dtype)
+
+
+def msort(input: Tensor) -> Tensor:
+    """The values sorted along the first dimension, as torch.msort: sort_keys(input, dim=0). No index is made or moved.
+
+    Shapes, dtypes, order, errors and source are those of :func:`sort`.
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.msort(torch.tensor([[3, 1], [2, 5]]))
+        tensor([[2, 1],
+                [3, 5]])
+    """
+    return _call(_ops.msort.default, input)
+
+
+def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
+    """The sorted values alone. No index is made or moved, so the passes over the data are about half as expensive as those of :func:`sort`.
+
+    Shapes, dtypes, order, errors and source are those of :func:`sort`. While a gradient is wanted, indices are made after all, to send it back.
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.sort_keys(torch.tensor([3, 1, 2], dtype=torch.uint16), descending=True)
+        tensor([3, 2, 1], dtype=torch.uint16)
+    """
+    return _call(_ops.sort_keys.default, input, dim, descending)
+
+
+def radix_sort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    *,
+    begin_bit: int = 0,
+    end_bit: int | None = None,
+    kernel: str = "auto",
+    digit_bits: int | None = None,
+) -> torch.return_types.sort:
+    """Sorts stably by bits [begin_bit, end_bit) of the order-preserving unsigned key.
+
+    The key of an unsigned integer is itself; of a signed one, itself with the sign bit flipped; of a floating-point number, the code whose
+    unsigned order is the order of :func:`sort`. Elements that agree in the window keep their input order; an empty window changes nothing.
+    Integers known to be below 2**b sort in fewer passes with end_bit=b.
+
+    Args:
+        input, dim, descending: as :func:`sort`, without the complex dtypes (TypeError).
+        begin_bit, end_bit: 0 <= begin_bit <= end_bit <= bits of the dtype (ValueError otherwise); None is all bits.
+        kernel: "auto", or one radix sort by name; the error of a wrong name lists those there are.
+        digit_bits: bits per pass, for the kernels that have a choice.
+
+    Returns:
+        The named tuple (values, indices), as :func:`sort`.
+
+    Cost: one pass over the data per digit of 8 bits of the window. Memory and source: as :func:`sort`.
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.radix_sort(torch.tensor([2, 0, -1, 1], dtype=torch.int32), end_bit=2).values
+        tensor([ 0,  1,  2, -1], dtype=torch.int32)
+    """
+    if begin_bit == 0 and end_bit is None and kernel == "auto" and digit_bits is None:
+        return torch.return_types.sort(_call(_ops.radix_sort.default, input, dim, descending))
+    options = {"begin_bit": begin_bit, "end_bit": end_bit, "kernel": kernel, "digit_bits": digit_bits}
+    return torch.return_types.sort(_call(_ops.radix_sort.default, input, dim, descending, **options))
+
+
+def _check_sorted(name: str, tensor: Tensor, descending: bool) -> None:
+    # A stable sort leaves every element of a sorted row where it is, whatever the dtype and the NaN in it.
+    moved = argsort(tensor.detach(), -1, descending) != torch.arange(tensor.shape[-1], device=tensor.device)
+    if bool(moved.any()):
+        place = moved.nonzero()[0].tolist()
+        direction = "descending" if descending else "ascending"
+        raise ValueError(f"{name} is not sorted in {direction} order along its last dimension: the element at {place} is out of place")
+
+
+def merge(
+    a: Tensor, b: Tensor, *, descending: bool = False, return_indices: bool = False, check: bool = False, kernel: str = "auto"
+) -> Tensor | MergeResult:
+    """Merges two tensors that are sorted along the last dimension, in the same direction. On a tie the elements of a come first.
+
+    Args:
+        a, b: tensors of one dtype on one device, of equal shape but for the last dimension, sorted along it. Unsorted inputs give some
+            permutation of their elements.
+        descending: the direction in which a and b are sorted.
+        return_indices: also return where each element came from.
+        check: verify that a and b are sorted and raise ValueError if not. It costs a sort of each and waits for the device.
+        kernel: "auto", "sequential", "basic", "tiled" or "circular".
+
+    Returns:
+        The merged values, contiguous, of shape (..., m + n); with return_indices the named tuple (values, indices), where int64 indices
+        point into cat(a, b) along the last dimension.
+
+    Errors: TypeError for different dtypes, ValueError for shapes that do not fit or a wrong kernel, RuntimeError for different devices.
+
+    Cost: O(m + n): one read and one write of the data, and a binary search per tile. Memory beyond the result: about none.
+
+    Source: merge path, the output split into equal pieces by co-rank (Odeh, Green, Mwassi, Shmueli and Birk, 2012; Siebert and Traff, 2014).
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.merge(torch.tensor([1, 4]), torch.tensor([2, 4, 9]), return_indices=True).indices
+        tensor([0, 2, 1, 3, 4])
+    """
+    options = {"descending": descending, "kernel": kernel}
+    if return_indices:
+        result = MergeResult(*_call_many(_ops.merge_with_indices.default, a, b, **options))
+    else:
+        result = _call_many(_ops.merge.default, a, b, **options)
+    if check:
+        _check_sorted("a", a, descending)
+        _check_sorted("b", b, descending)
+    return result
+
+
+def merge_by_key(
+    a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Tensor, *, descending: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Merges sorted keys and carries a value along with each key. On a tie the pairs of a come first.
+
+    Args:
+        a_keys, b_keys: as a and b of :func:`merge`.
+        a_values, b_values: of the shape of their keys and of one dtype, which may be any dtype of 1 to 16 bytes.
+        descending: the direction in which the keys are sorted.
+
+    Returns:
+        (keys, values), contiguous, of shape (..., m + n).
+
+    Errors, cost and source are those of :func:`merge`. Gradients flow through keys and through values.
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> keys, values = torch_gpusort.merge_by_key(torch.tensor([1, 3]), torch.tensor([10, 30]), torch.tensor([2]), torch.tensor([20]))
+        >>> values
+        tensor([10, 20, 30])
+    """
+    return _call_many(_ops.merge_by_key.default, a_keys, a_values, b_keys, b_values, descending=descending)
+
+
+def co_rank(k: Tensor, a: Tensor, b: Tensor, *, descending: bool = False) -> Tensor:
+    """How many of the first k outputs of merge(a, b) come from a, for each k.
+
+    With i = co_rank(k, a, b) and j = k - i, merging a[:i] with b[:j] gives the first k outputs: the unique split with a[i-1] <= b[j] and
+    b[j-1] < a[i], which lets pieces of a merge be made independently.
+
+    Args:
+        k: int64 tensor of any shape, each 0 <= k <= len(a) + len(b).
+        a, b: 1-D tensors of one dtype, sorted in the same direction.
+        descending: that direction.
+
+    Returns:
+        int64 tensor of the shape of k.
+
+    Errors: TypeError for k of another dtype, ValueError for a or b that is not 1-D. Cost: about log2(min(len(a), len(b))) comparisons each.
+
+    Source: Siebert and Traff, "Perfectly load-balanced, optimal, stable, parallel merge", 2013.
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.co_rank(torch.tensor([0, 2, 5]), torch.tensor([1, 4]), torch.tensor([2, 4, 9]))
+        tensor([0, 1, 2])
+    """
+    return _call_many(_ops.co_rank.default, k, a, b, descending=descending)
