@@ -63,11 +63,11 @@ __global__ void __launch_bounds__(kBitonicMaxThreads) bitonic_tiles_kernel(const
   constexpr int kPairs = kPairsPerThread<Pair>;
   extern __shared__ uint4 dynamic_shared[];
   Pair* const stage = reinterpret_cast<Pair*>(dynamic_shared);
-  const int threads_per_tile = tiles.tile / kPairs;
-  const int tiles_per_block = blockDim.x / threads_per_tile;
-  const int thread = threadIdx.x % threads_per_tile;
+  const int tile_log2 = __popc(tiles.tile - 1);
+  const int thread = threadIdx.x & (tiles.tile / kPairs - 1);
+  const int tiles_per_block = (blockDim.x * kPairs) >> tile_log2;
   const int64_t first_tile = int64_t{blockIdx.x} * tiles_per_block;
-  const TileRange own = find_tile(tiles, first_tile + threadIdx.x / threads_per_tile);
+  const TileRange own = find_tile(tiles, first_tile + ((threadIdx.x * kPairs) >> tile_log2));
 
   // A tile that has its block to itself is sorted over the span it really fills.
   int span = tiles.tile;
@@ -102,8 +102,8 @@ __global__ void __launch_bounds__(kBitonicMaxThreads) bitonic_tiles_kernel(const
 #pragma unroll
   for (int item = 0; item < kPairs; ++item) {
     const int slot = item * blockDim.x + threadIdx.x;
-    const int place = slot % tiles.tile;
-    const TileRange range = tiles_per_block == 1 ? own : find_tile(tiles, first_tile + slot / tiles.tile);
+    const int place = slot & (tiles.tile - 1);
+    const TileRange range = tiles_per_block == 1 ? own : find_tile(tiles, first_tile + (slot >> tile_log2));
     if (place < range.count) store_pair(tiles, range, place, stage[(slot % kPairs) * row + slot / kPairs]);
   }
 }
