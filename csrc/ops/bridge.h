@@ -79,7 +79,9 @@ inline const char* dtype_name(ScalarType dtype) {
   }
 }
 
-inline bool is_complex(ScalarType dtype) { return dtype == ScalarType::ComplexFloat || dtype == ScalarType::ComplexDouble; }
+inline bool is_complex(ScalarType dtype) {
+  return dtype == ScalarType::ComplexFloat || dtype == ScalarType::ComplexDouble;
+}
 
 // The kernels' view of a real dtype. Complex dtypes are sorted by code words (core/complex_code.h), which are plain unsigned keys.
 inline KeyType key_type_of(ScalarType dtype, const char* argument) {
@@ -168,7 +170,9 @@ inline int32_t dtype_code_of(const Tensor& tensor) {
   return code;
 }
 
-inline int32_t index_dtype_code(int index_bytes) { return index_bytes == 8 ? aoti_torch_dtype_int64() : aoti_torch_dtype_int32(); }
+inline int32_t index_dtype_code(int index_bytes) {
+  return index_bytes == 8 ? aoti_torch_dtype_int64() : aoti_torch_dtype_int32();
+}
 
 // A fresh tensor beside `like`. Memory comes from torch's allocator for the device, so it is stream-ordered and counted.
 inline Tensor allocate(const Tensor& like, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int32_t dtype_code) {

@@ -23,4 +23,6 @@ std::string build_info() {
 }  // namespace
 }  // namespace gpusort::ops
 
-STABLE_TORCH_LIBRARY_IMPL(gpusort, CompositeExplicitAutograd, m) { m.impl("_build_info", TORCH_BOX(&gpusort::ops::build_info)); }
+STABLE_TORCH_LIBRARY_IMPL(gpusort, CompositeExplicitAutograd, m) {
+  m.impl("_build_info", TORCH_BOX(&gpusort::ops::build_info));
+}

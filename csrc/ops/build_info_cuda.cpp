@@ -1,4 +1,5 @@
-// torch.ops.gpusort._cuda_build_info(): toolkit and architectures of the CUDA library, one "key=value" a line. The op exists only when it is loaded.
+// torch.ops.gpusort._cuda_build_info(): toolkit and architectures of the CUDA library, one "key=value" a line. The op exists only when it
+// is loaded.
 #include <cuda_runtime_api.h>
 #include <torch/csrc/stable/library.h>
 
@@ -22,7 +23,9 @@ std::string cuda_build_info() {
 }  // namespace
 }  // namespace gpusort::ops
 
-STABLE_TORCH_LIBRARY_FRAGMENT(gpusort, m) { m.def("_cuda_build_info() -> str"); }
+STABLE_TORCH_LIBRARY_FRAGMENT(gpusort, m) {
+  m.def("_cuda_build_info() -> str");
+}
 
 STABLE_TORCH_LIBRARY_IMPL(gpusort, CompositeExplicitAutograd, m) {
   m.impl("_cuda_build_info", TORCH_BOX(&gpusort::ops::cuda_build_info));

@@ -1,5 +1,5 @@
-// Every schema of torch.ops.gpusort, readable as the API table. Kernels are registered per backend in <family>_cpu.cpp and <family>_cuda.cpp.
-// All ops are functional: results are fresh tensors that alias no input. Everything is stable, whatever `stable` says.
+// Every schema of torch.ops.gpusort, readable as the API table. Kernels are registered per backend in <family>_cpu.cpp and
+// <family>_cuda.cpp. All ops are functional: results are fresh tensors that alias no input. Everything is stable, whatever `stable` says.
 #include <torch/csrc/stable/library.h>
 
 STABLE_TORCH_LIBRARY(gpusort, m) {

@@ -100,23 +100,12 @@ cudaError_t launch_take_from_two_rows(const void* a, int64_t a_length, const voi
   const int64_t count = rows * (a_length + b_length);
   if (count == 0) return cudaSuccess;
   switch (element_bytes) {
-    case 1:
-      launch_take_from_two<uint8_t>(a, a_length, b, b_length, positions, count, out, stream);
-      break;
-    case 2:
-      launch_take_from_two<uint16_t>(a, a_length, b, b_length, positions, count, out, stream);
-      break;
-    case 4:
-      launch_take_from_two<uint32_t>(a, a_length, b, b_length, positions, count, out, stream);
-      break;
-    case 8:
-      launch_take_from_two<uint64_t>(a, a_length, b, b_length, positions, count, out, stream);
-      break;
-    case 16:
-      launch_take_from_two<ComplexDouble>(a, a_length, b, b_length, positions, count, out, stream);
-      break;
-    default:
-      return cudaErrorInvalidValue;
+    case 1: launch_take_from_two<uint8_t>(a, a_length, b, b_length, positions, count, out, stream); break;
+    case 2: launch_take_from_two<uint16_t>(a, a_length, b, b_length, positions, count, out, stream); break;
+    case 4: launch_take_from_two<uint32_t>(a, a_length, b, b_length, positions, count, out, stream); break;
+    case 8: launch_take_from_two<uint64_t>(a, a_length, b, b_length, positions, count, out, stream); break;
+    case 16: launch_take_from_two<ComplexDouble>(a, a_length, b, b_length, positions, count, out, stream); break;
+    default: return cudaErrorInvalidValue;
   }
   return cudaGetLastError();
 }
@@ -145,17 +134,10 @@ cudaError_t launch_take_along_rows(const void* source, int element_bytes, const 
   const int64_t count = rows * length;
   if (count == 0) return cudaSuccess;
   switch (element_bytes) {
-    case 4:
-      launch_take<uint32_t>(source, indices, index_bytes, count, length, out, stream);
-      break;
-    case 8:
-      launch_take<uint64_t>(source, indices, index_bytes, count, length, out, stream);
-      break;
-    case 16:
-      launch_take<ComplexDouble>(source, indices, index_bytes, count, length, out, stream);
-      break;
-    default:
-      return cudaErrorInvalidValue;
+    case 4: launch_take<uint32_t>(source, indices, index_bytes, count, length, out, stream); break;
+    case 8: launch_take<uint64_t>(source, indices, index_bytes, count, length, out, stream); break;
+    case 16: launch_take<ComplexDouble>(source, indices, index_bytes, count, length, out, stream); break;
+    default: return cudaErrorInvalidValue;
   }
   return cudaGetLastError();
 }

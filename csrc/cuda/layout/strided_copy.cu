@@ -107,18 +107,12 @@ cudaError_t launch(const StridedRows& rows, T* strided, T* packed, cudaStream_t 
 template <bool kGather>
 cudaError_t dispatch(const StridedRows& rows, int element_bytes, void* strided, void* packed, cudaStream_t stream) {
   switch (element_bytes) {
-    case 1:
-      return launch<uint8_t, kGather>(rows, static_cast<uint8_t*>(strided), static_cast<uint8_t*>(packed), stream);
-    case 2:
-      return launch<uint16_t, kGather>(rows, static_cast<uint16_t*>(strided), static_cast<uint16_t*>(packed), stream);
-    case 4:
-      return launch<uint32_t, kGather>(rows, static_cast<uint32_t*>(strided), static_cast<uint32_t*>(packed), stream);
-    case 8:
-      return launch<uint64_t, kGather>(rows, static_cast<uint64_t*>(strided), static_cast<uint64_t*>(packed), stream);
-    case 16:
-      return launch<Bytes16, kGather>(rows, static_cast<Bytes16*>(strided), static_cast<Bytes16*>(packed), stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 1: return launch<uint8_t, kGather>(rows, static_cast<uint8_t*>(strided), static_cast<uint8_t*>(packed), stream);
+    case 2: return launch<uint16_t, kGather>(rows, static_cast<uint16_t*>(strided), static_cast<uint16_t*>(packed), stream);
+    case 4: return launch<uint32_t, kGather>(rows, static_cast<uint32_t*>(strided), static_cast<uint32_t*>(packed), stream);
+    case 8: return launch<uint64_t, kGather>(rows, static_cast<uint64_t*>(strided), static_cast<uint64_t*>(packed), stream);
+    case 16: return launch<Bytes16, kGather>(rows, static_cast<Bytes16*>(strided), static_cast<Bytes16*>(packed), stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 
