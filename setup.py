@@ -1,5 +1,5 @@
-"""Builds the two libraries of torch_gpusort. Neither holds a Python symbol and both use LibTorch's stable ABI only, so one binary serves every
-Python and every torch from TORCH_TARGET on.
+"""Builds the two libraries of torch_gpusort. Neither holds a Python symbol and both use LibTorch's stable ABI only, so one binary serves
+every Python and every torch from TORCH_TARGET on.
 
     torch_gpusort/_C.so       schemas and CPU kernels: always
     torch_gpusort/_C_cuda.so  CUDA kernels: when nvcc is found. No GPU has to be visible
@@ -82,7 +82,9 @@ class BuildLibraries(build_ext):
         objects = {source: self.objects_dir / f"{source}.o" for extension in self.extensions for source in extension.sources}
         pending = [job for job in ((*item, self.compile_command(*item)) for item in objects.items()) if is_stale(*job[1:])]
         jobs = int(os.environ.get("MAX_JOBS") or len(os.sched_getaffinity(0)))
-        print(f"torch_gpusort: {len(pending)} of {len(objects)} objects to compile, {jobs} at a time; torch {torch.__version__}", flush=True)
+        print(
+            f"torch_gpusort: {len(pending)} of {len(objects)} objects to compile, {jobs} at a time; torch {torch.__version__}", flush=True
+        )
         if NVCC:
             print(f"torch_gpusort: CUDA with {NVCC} for {' '.join(self.architectures)}", flush=True)
         else:

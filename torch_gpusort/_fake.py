@@ -94,8 +94,9 @@ def _merged_shape(a: Tensor, b: Tensor, a_name: str, b_name: str) -> list[int]:
     for axis, (left, right) in enumerate(zip(a.shape[:-1], b.shape[:-1])):
         torch._check_value(
             left == right,
-            lambda axis=axis, left=left, right=right: f"{a_name} has size {left} and {b_name} has size {right} in dimension {axis}; "
-            "all but the last dimension have to be equal",
+            lambda axis=axis, left=left, right=right: (
+                f"{a_name} has size {left} and {b_name} has size {right} in dimension {axis}; all but the last dimension have to be equal"
+            ),
         )
     return [*a.shape[:-1], a.shape[-1] + b.shape[-1]]
 

@@ -178,9 +178,9 @@ def msort(input: Tensor) -> Tensor:
 
 
 def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
-    """The sorted values alone. No index is made or moved, so the passes over the data are about half as expensive as those of :func:`sort`.
+    """The sorted values alone. No index is made or moved, so the passes over the data are about half as expensive as in :func:`sort`.
 
-    Shapes, dtypes, order, errors and source are those of :func:`sort`. While a gradient is wanted, indices are made after all, to send it back.
+    Shapes, dtypes, order, errors and source are those of :func:`sort`. While a gradient is wanted, indices are made after all.
 
     Example::
 
@@ -260,7 +260,7 @@ def merge(
 
     Cost: O(m + n): one read and one write of the data, and a binary search per tile. Memory beyond the result: about none.
 
-    Source: merge path, the output split into equal pieces by co-rank (Odeh, Green, Mwassi, Shmueli and Birk, 2012; Siebert and Traff, 2014).
+    Source: merge path, the output split into equal pieces by co-rank (Odeh et al., 2012; Siebert and Traff, 2013).
 
     Example::
 
@@ -279,9 +279,7 @@ def merge(
     return result
 
 
-def merge_by_key(
-    a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Tensor, *, descending: bool = False
-) -> tuple[Tensor, Tensor]:
+def merge_by_key(a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Tensor, *, descending: bool = False) -> tuple[Tensor, Tensor]:
     """Merges sorted keys and carries a value along with each key. On a tie the pairs of a come first.
 
     Args:
