@@ -37,18 +37,27 @@ class LeadingBitsSorter {
 
   LeadingBitsSorter(const U* keys, const CodeWindow<U>& window) : keys_(keys), window_(window) {}
 
-  // Sorts entries whose indices are set; `varying` has a bit set wherever two of their codes differ. Returns where the result lies,
-  // `entries` or `scratch`.
+  // Sorts positions 0, 1, ..., size - 1. `varying` has a bit set wherever two of their codes differ. Entries need not be initialised.
+  // Returns where the result lies, `entries` or `scratch`.
   Element* sort(Element* entries, Element* scratch, int64_t size, U varying, const Parallel& parallel) const {
-    if (varying == 0) return entries;
+    return sort_by_leading_bits(entries, scratch, size, varying, parallel, [](int64_t i) { return static_cast<Word>(i); });
+  }
+
+ private:
+  // index_of(i) is the position that entry i stands for.
+  template <class IndexOf>
+  Element* sort_by_leading_bits(Element* entries, Element* scratch, int64_t size, U varying, const Parallel& parallel,
+                                IndexOf index_of) const {
     const int top = width_of(varying);
     const int bits = std::min(top, leading_bits(size, static_cast<int>(sizeof(Word) * 8)));
     const int shift = top - bits;
-    // Above 16 K entries a second thread pays.
-    const int64_t slices = std::min<int64_t>(parallel.threads(), 1 + size / (1 << 14));
+    const int64_t slices = slices_for(size, parallel.threads());
     parallel.for_each(slices, [&](int64_t s) {
       const Slice slice = slice_of(size, slices, s);
-      for (int64_t i = slice.begin; i < slice.end; ++i) entries[i].word = static_cast<Word>(window_(keys_[entries[i].index]) >> shift);
+      for (int64_t i = slice.begin; i < slice.end; ++i) {
+        const Word index = index_of(i);
+        entries[i] = {static_cast<Word>(window_(keys_[index]) >> shift), index};
+      }
     });
     Element* sorted = radix_sort_elements(
         entries, scratch, size, static_cast<Word>(varying >> shift), [](const Element& entry) { return entry.word; }, parallel);
@@ -57,7 +66,6 @@ class LeadingBitsSorter {
     return sorted;
   }
 
- private:
   static constexpr int64_t kShortGroup = 48;        // insertion sort up to this many entries
   static constexpr int64_t kSharedGroup = 1 << 17;  // above this many all threads work on one group
 
@@ -98,7 +106,8 @@ class LeadingBitsSorter {
       previous = code;
     }
     if (rising) return;
-    const Element* sorted = sort(entries, scratch, size, varying, parallel);
+    const Element* sorted =
+        sort_by_leading_bits(entries, scratch, size, varying, parallel, [entries](int64_t i) { return entries[i].index; });
     if (sorted != entries) std::copy(sorted, sorted + size, entries);
   }
 

@@ -13,6 +13,7 @@
 
 #include "../core/digits.h"
 #include "parallel.h"
+#include "sort_method.h"
 
 namespace gpusort::cpu {
 
@@ -23,8 +24,7 @@ constexpr int kBins = 1 << kDigitBits;
 // returned pointer says. `varying` has a bit set wherever two codes differ.
 template <class Element, class Code, class CodeOf>
 Element* radix_sort_elements(Element* elements, Element* scratch, int64_t size, Code varying, CodeOf code_of, const Parallel& parallel) {
-  // Below 16 K elements a second thread costs more than it moves (EPYC, torch's OpenMP pool).
-  const int64_t slices = std::min<int64_t>(parallel.threads(), 1 + size / (1 << 14));
+  const int64_t slices = slices_for(size, parallel.threads());
   std::vector<std::array<int64_t, kBins>> places(slices);
   for (int shift = 0; shift < static_cast<int>(sizeof(Code) * 8); shift += kDigitBits) {
     const Digit digit{shift, kDigitBits};

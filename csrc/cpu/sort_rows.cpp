@@ -8,7 +8,9 @@
 #include "sort_rows.h"
 
 #include <algorithm>
-#include <type_traits>
+#include <cstring>
+#include <utility>
+#include <vector>
 
 #include "code_window.h"
 #include "leading_bits_sort.h"
@@ -42,8 +44,7 @@ class RowSorter {
       index_bytes_ = problem.index_bytes;
       indices_out_ = static_cast<char*>(problem.indices_out) + row * problem.length * index_bytes_;
     }
-    // Below 16 K elements a second thread costs more than it does (EPYC, torch's OpenMP pool).
-    slices_ = std::min<int64_t>(parallel.threads(), 1 + length_ / (1 << 14));
+    slices_ = slices_for(length_, parallel.threads());
   }
 
   void sort(Scratch& scratch) const {
@@ -56,7 +57,7 @@ class RowSorter {
       } else {
         merge_sort<uint128>(scratch);
       }
-    } else if (indices_out_ == nullptr) {
+    } else if (indices_out_ == nullptr && fewer_passes_by_keys(summary.varying)) {
       sort_keys(summary.varying, scratch);
     } else if (plan_.wide_index) {
       sort_positions<uint64_t>(summary.varying, scratch);
@@ -94,57 +95,75 @@ class RowSorter {
     return whole;
   }
 
+  // Moving keys takes a pass per digit that varies; moving positions takes one per digit of the leading bits, and mending.
+  bool fewer_passes_by_keys(U varying) const {
+    int digits = 0;
+    for (int shift = 0; shift < KeyOrder<U>::kBits; shift += kDigitBits) digits += Digit{shift, kDigitBits}.of(varying) != 0;
+    return digits * kDigitBits <= leading_bits(length_, 32) + kDigitBits;
+  }
+
+  // Room for two arrays of T. The results' own memory serves as the first where it is as large: less memory is touched for the first time.
+  template <class T>
+  std::pair<T*, T*> two_arrays(void* result, int64_t result_bytes, Scratch& scratch) const {
+    if (result != nullptr && result_bytes == static_cast<int64_t>(sizeof(T)) && reinterpret_cast<uintptr_t>(result) % alignof(T) == 0) {
+      return {static_cast<T*>(result), scratch.get<T>(length_)};
+    }
+    T* both = scratch.get<T>(2 * length_);
+    return {both, both + length_};
+  }
+
   template <class Word>
   void merge_sort(Scratch& scratch) const {
     constexpr int kPositionBits = static_cast<int>(sizeof(Word) * 4);  // the lower half of a word
-    Word* words = scratch.get<Word>(2 * length_);
-    for_each_slice([&](Slice slice) {
+    const auto [words, other] = two_arrays<Word>(indices_out_, index_bytes_, scratch);
+    for_each_slice([this, words = words](Slice slice) {
       for (int64_t i = slice.begin; i < slice.end; ++i) {
         words[i] = static_cast<Word>(window_(keys_[i])) << kPositionBits | static_cast<Word>(i);
       }
     });
-    const Word* sorted = merge_sort_words(words, words + length_, length_, parallel_);
+    const Word* sorted = merge_sort_words(words, other, length_, parallel_);
     constexpr Word kPosition = (Word{1} << kPositionBits) - 1;
     write([sorted](int64_t i) { return static_cast<int64_t>(sorted[i] & kPosition); });
   }
 
   template <class Word>
   void sort_positions(U varying, Scratch& scratch) const {
-    Entry<Word>* entries = scratch.get<Entry<Word>>(2 * length_);
-    for_each_slice([&](Slice slice) {
-      for (int64_t i = slice.begin; i < slice.end; ++i) entries[i].index = static_cast<Word>(i);
-    });
+    const auto [entries, other] = two_arrays<Entry<Word>>(indices_out_, index_bytes_, scratch);
     const LeadingBitsSorter<U, Word> sorter(keys_, window_);
-    const Entry<Word>* sorted = sorter.sort(entries, entries + length_, length_, varying, parallel_);
+    const Entry<Word>* sorted = sorter.sort(entries, other, length_, varying, parallel_);
     write([sorted](int64_t i) { return static_cast<int64_t>(sorted[i].index); });
   }
 
   void sort_keys(U varying, Scratch& scratch) const {
-    U* ordered = scratch.get<U>(2 * length_);
-    for_each_slice([&](Slice slice) {
+    const auto [ordered, other] = two_arrays<U>(keys_out_, sizeof(U), scratch);
+    for_each_slice([this, ordered = ordered](Slice slice) {
       for (int64_t i = slice.begin; i < slice.end; ++i) ordered[i] = window_.order.to_ordered(keys_[i]);
     });
     const U* sorted = radix_sort_elements(
-        ordered, ordered + length_, length_, varying, [this](U element) { return window_.of_ordered(element); }, parallel_);
-    for_each_slice([&](Slice slice) {
+        ordered, other, length_, varying, [this](U element) { return window_.of_ordered(element); }, parallel_);
+    for_each_slice([this, sorted](Slice slice) {
       for (int64_t i = slice.begin; i < slice.end; ++i) keys_out_[i] = window_.order.from_ordered(sorted[i]);
     });
   }
 
-  // position(i) is where output i comes from.
+  // position(i) is where output i comes from. What it reads may be the memory of the indices: index i takes its place last.
   template <class Position>
   void write(const Position& position) const {
     for_each_slice([&](Slice slice) {
-      if (index_bytes_ == 8) write_slice(slice, position, reinterpret_cast<int64_t*>(indices_out_));
-      if (index_bytes_ == 4) write_slice(slice, position, reinterpret_cast<int32_t*>(indices_out_));
-      if (keys_out_ == nullptr) return;
-      for (int64_t i = slice.begin; i < slice.end; ++i) keys_out_[i] = keys_[position(i)];
+      if (keys_out_ != nullptr) {
+        for (int64_t i = slice.begin; i < slice.end; ++i) keys_out_[i] = keys_[position(i)];
+      }
+      if (index_bytes_ == 8) write_indices<int64_t>(slice, position);
+      if (index_bytes_ == 4) write_indices<int32_t>(slice, position);
     });
   }
 
-  template <class Position, class Index>
-  static void write_slice(Slice slice, const Position& position, Index* indices) {
-    for (int64_t i = slice.begin; i < slice.end; ++i) indices[i] = static_cast<Index>(position(i));
+  template <class Index, class Position>
+  void write_indices(Slice slice, const Position& position) const {
+    for (int64_t i = slice.begin; i < slice.end; ++i) {
+      const Index index = static_cast<Index>(position(i));
+      std::memcpy(indices_out_ + i * static_cast<int64_t>(sizeof(Index)), &index, sizeof(Index));  // the memory may hold entries still
+    }
   }
 
   const SortPlan& plan_;
