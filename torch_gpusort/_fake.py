@@ -27,6 +27,10 @@ REAL_DTYPES = (
     torch.float8_e5m2,
 )
 DTYPES = (*REAL_DTYPES, torch.complex64, torch.complex128)
+# What any device offers; a kernel refuses what its own device has not.
+ALGORITHMS = ("auto", "radix", "merge")
+RADIX_KERNELS = ("auto", "onesweep")
+MERGE_KERNELS = ("auto", "sequential", "basic", "tiled", "circular")
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
@@ -54,11 +58,31 @@ def check_index_dtype(index_dtype: torch.dtype | None, length: int) -> torch.dty
     return torch.int32
 
 
+def empty_like(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """torch.empty_like with the strides it gives real tensors. For fake ones it restrides what has a dimension of size 0 or 1."""
+    if any(isinstance(size, int) and size < 2 for size in tensor.shape):
+        expected = 1
+        wide = [(stride, size) for stride, size in zip(tensor.stride(), tensor.shape) if not isinstance(size, int) or size >= 2]
+        for stride, size in sorted(wide, key=lambda pair: pair[0]):
+            if stride != expected:
+                break
+            expected *= size
+        else:
+            return torch.empty_strided(tensor.shape, tensor.stride(), dtype=dtype or tensor.dtype, device=tensor.device)
+    return torch.empty_like(tensor, dtype=dtype)
+
+
+def check_option(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; allowed are {', '.join(map(repr, allowed))}")
+
+
 def _sort(self: Tensor, dim: int = -1, descending: bool = False, stable: bool = True, *, index_dtype=None, algorithm: str = "auto"):
     check_dtype("input", self)
     dim = wrap_dim(dim, self.dim())
+    check_option("algorithm", algorithm, ALGORITHMS)
     length = self.shape[dim] if self.dim() else 1
-    return torch.empty_like(self), torch.empty_like(self, dtype=check_index_dtype(index_dtype, length))
+    return empty_like(self), empty_like(self, dtype=check_index_dtype(index_dtype, length))
 
 
 def _argsort(self: Tensor, dim: int = -1, descending: bool = False, stable: bool = True, *, index_dtype=None):
@@ -83,6 +107,15 @@ def _radix_sort(
     kernel: str = "auto",
     digit_bits: int | None = None,
 ):
+    check_dtype("input", self, REAL_DTYPES)
+    bits = self.element_size() * 8
+    last = bits if end_bit is None else end_bit
+    if not 0 <= begin_bit <= last <= bits:
+        limits = f"allowed is 0 <= begin_bit <= end_bit <= {bits} for {self.dtype}"
+        raise ValueError(f"begin_bit is {begin_bit} and end_bit is {last}; {limits}")
+    check_option("kernel", kernel, RADIX_KERNELS)
+    if digit_bits not in (None, 8):
+        raise ValueError(f"digit_bits is {digit_bits}; kernel {kernel!r} takes None or 8")
     return _sort(self, dim, descending)
 
 
@@ -109,11 +142,12 @@ def check_same(a: Tensor, b: Tensor, a_name: str, b_name: str) -> None:
 
 
 def _merge(a: Tensor, b: Tensor, *, descending: bool = False, kernel: str = "auto"):
-    return a.new_empty(_merged_shape(a, b, "a", "b"))
+    return _merge_with_indices(a, b, descending=descending, kernel=kernel)[0]
 
 
 def _merge_with_indices(a: Tensor, b: Tensor, *, descending: bool = False, kernel: str = "auto"):
     shape = _merged_shape(a, b, "a", "b")
+    check_option("kernel", kernel, MERGE_KERNELS)
     return a.new_empty(shape), a.new_empty(shape, dtype=torch.int64)
 
 

@@ -2,9 +2,10 @@
 
 Common to all of them:
 
-Order: ascending is numeric order with -0.0 equal to +0.0 and every NaN (of either sign, whatever its payload) equal to each other and after
-+inf; complex numbers are ordered by real, then imaginary part. Descending is the mirror image, so NaN comes first. Results are always stable,
-also when descending: equal elements keep their input order, and values keep their own bits. So a result is the same on every run and device.
+Order: ascending is numeric order with -0.0 equal to +0.0 and every NaN (of either sign, whatever its payload) equal to each other and
+after +inf; complex numbers are ordered by real, then imaginary part. Descending is the mirror image, so NaN comes first. Results are always
+stable, also when descending: equal elements keep their input order, and values keep their own bits. So a result is the same on every run
+and device.
 
 Dtypes: bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2,
 complex64, complex128.
@@ -85,8 +86,8 @@ def sort(
         dim: the dimension to sort along.
         descending: largest first, NaN before everything. Equal elements keep their input order all the same.
         stable: accepted for torch's sake; every sort is stable.
-        index_dtype: torch.int64 (the default) or torch.int32, which halves the memory of the indices; ValueError where the dimension is too
-            long for it.
+        index_dtype: torch.int64 (the default) or torch.int32, which halves the memory of the indices; ValueError where the dimension is
+            too long for it.
         algorithm: "auto" chooses by shape and dtype; a name forces one, and the error of a wrong name lists those there are.
         out: (values, indices) to write to, as torch.sort takes them: a target of another shape is resized, strided targets and targets that
             are the input itself are fine, another dtype or device is a RuntimeError.
@@ -226,7 +227,9 @@ def radix_sort(
     """
     if begin_bit == 0 and end_bit is None and kernel == "auto" and digit_bits is None:
         return torch.return_types.sort(_call(_ops.radix_sort.default, input, dim, descending))
-    options = {"begin_bit": begin_bit, "end_bit": end_bit, "kernel": kernel, "digit_bits": digit_bits}
+    options = {"begin_bit": begin_bit, "end_bit": end_bit, "digit_bits": digit_bits}
+    if kernel != "auto":
+        options["kernel"] = kernel
     return torch.return_types.sort(_call(_ops.radix_sort.default, input, dim, descending, **options))
 
 
@@ -268,7 +271,7 @@ def merge(
         >>> torch_gpusort.merge(torch.tensor([1, 4]), torch.tensor([2, 4, 9]), return_indices=True).indices
         tensor([0, 2, 1, 3, 4])
     """
-    options = {"descending": descending, "kernel": kernel}
+    options = {"descending": descending} if kernel == "auto" else {"descending": descending, "kernel": kernel}
     if return_indices:
         result = MergeResult(*_call_many(_ops.merge_with_indices.default, a, b, **options))
     else:
