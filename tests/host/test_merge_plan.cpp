@@ -1,0 +1,93 @@
+// Every plan covers every output exactly once, in pieces its kernel can take, whatever the shape.
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "../../csrc/plan/merge_plan.h"
+
+using namespace gpusort;
+
+static int passed = 0, failed = 0;
+#define CHECK(condition)                                                 \
+  do {                                                                   \
+    if (condition) {                                                     \
+      ++passed;                                                          \
+    } else if (++failed <= 20) {                                         \
+      std::printf("%s:%d: CHECK(%s)\n", __FILE__, __LINE__, #condition); \
+    }                                                                    \
+  } while (0)
+
+static MergeProblem problem_of(int key_bytes, int64_t rows, int64_t a_length, int64_t b_length) {
+  MergeProblem problem;
+  problem.key.bytes = key_bytes;
+  problem.rows = rows;
+  problem.a_length = a_length;
+  problem.b_length = b_length;
+  return problem;
+}
+
+static void check_plan(const MergeProblem& problem, MergeKernel kernel, const DeviceTraits& device) {
+  const MergePlan plan = plan_merge(problem, kernel, device);
+  const int64_t row_outputs = problem.a_length + problem.b_length;
+  if (problem.rows == 0 || row_outputs == 0) {
+    CHECK(plan.pieces_per_row == 0 && plan.workspace_bytes == 0);
+    return;
+  }
+  CHECK(plan.kernel != MergeKernel::kAuto);
+  if (kernel != MergeKernel::kAuto) CHECK(plan.kernel == kernel);
+  CHECK(plan.piece > 0 && plan.pieces_per_row > 0);
+  CHECK(plan.piece * plan.pieces_per_row >= row_outputs && plan.piece * (plan.pieces_per_row - 1) < row_outputs);
+  CHECK(plan.threads % 32 == 0 && plan.threads > 0);
+  const int64_t tile = int64_t{plan.threads} * plan.outputs_per_thread;
+  if (plan.kernel == MergeKernel::kSequential) CHECK(plan.pieces_per_row == 1);
+  if (plan.kernel == MergeKernel::kTiled) CHECK(plan.piece == tile && tile < 0x8000);
+  if (plan.kernel == MergeKernel::kCircular) CHECK(plan.piece % tile == 0 && plan.piece <= (int64_t{1} << 28) && tile < 0x8000);
+  if (plan.cuts_in_workspace) {
+    CHECK(plan.cuts_bytes == problem.rows * (plan.pieces_per_row - 1) * 8 && plan.workspace_bytes == plan.cuts_bytes + 4);
+  } else {
+    CHECK(plan.workspace_bytes == 0);
+    const bool by_blocks = plan.kernel == MergeKernel::kTiled || plan.kernel == MergeKernel::kCircular;
+    CHECK(plan.pieces_per_row <= (by_blocks ? kSearchInBlockPieces : 1));
+  }
+}
+
+int main() {
+  DeviceTraits h200, small_gpu;
+  small_gpu.sm_count = 10;
+  small_gpu.shared_bytes_per_sm = 100 << 10;
+  for (const DeviceTraits& device : {h200, small_gpu}) {
+    for (MergeKernel kernel :
+         {MergeKernel::kAuto, MergeKernel::kSequential, MergeKernel::kBasic, MergeKernel::kTiled, MergeKernel::kCircular}) {
+      for (int key_bytes : {1, 2, 4, 8}) {
+        for (int64_t rows : {int64_t{0}, int64_t{1}, int64_t{3}, int64_t{1000}, int64_t{1} << 33}) {
+          for (int64_t a_length : {int64_t{0}, int64_t{1}, int64_t{4095}, int64_t{1} << 16, int64_t{1} << 26, int64_t{5} << 30}) {
+            for (int64_t b_length : {int64_t{0}, int64_t{1}, int64_t{33}, int64_t{1} << 20, (int64_t{1} << 31) + 7}) {
+              if (rows > 1000 && a_length + b_length > 10) continue;
+              check_plan(problem_of(key_bytes, rows, a_length, b_length), kernel, device);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  // Rings hold the tile being merged and the next one.
+  for (int key_bytes : {1, 2, 4, 8}) {
+    const MergeTile tile = ring_tile(key_bytes);
+    CHECK((tile.ring & (tile.ring - 1)) == 0 && 2 * tile.outputs() + 1 + 2 * (16 / key_bytes) <= tile.ring);
+  }
+  // A large merge streams, a small one is spread over the multiprocessors.
+  CHECK(plan_merge(problem_of(4, 1, 1 << 26, 1 << 26), MergeKernel::kAuto, h200).kernel == MergeKernel::kCircular);
+  const MergePlan small = plan_merge(problem_of(4, 1, 1 << 16, 1 << 16), MergeKernel::kAuto, h200);
+  CHECK(small.kernel == MergeKernel::kTiled && small.pieces_per_row >= 100 && small.workspace_bytes == 0);
+
+  MergeKernel kernel = MergeKernel::kAuto;
+  CHECK(parse_merge_kernel("tiled", kernel) && kernel == MergeKernel::kTiled);
+  CHECK(parse_merge_kernel("circular", kernel) && kernel == MergeKernel::kCircular);
+  CHECK(parse_merge_kernel("basic", kernel) && kernel == MergeKernel::kBasic);
+  CHECK(parse_merge_kernel("sequential", kernel) && kernel == MergeKernel::kSequential);
+  CHECK(parse_merge_kernel("auto", kernel) && kernel == MergeKernel::kAuto);
+  CHECK(!parse_merge_kernel("Tiled", kernel) && !parse_merge_kernel("", kernel));
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed != 0;
+}
