@@ -60,11 +60,9 @@ constexpr MergeTile small_tile(int key_bytes) {
                           : MergeTile{128, 6, 0};
 }
 
+// Rings of 32 KB and tiles of 48 bytes a thread: three blocks fit into the shared memory of an H200 multiprocessor.
 constexpr MergeTile ring_tile(int key_bytes) {
-  return key_bytes == 1   ? MergeTile{256, 48, 32768}
-         : key_bytes == 2 ? MergeTile{256, 24, 16384}
-         : key_bytes == 4 ? MergeTile{256, 11, 8192}
-                          : MergeTile{256, 6, 4096};
+  return MergeTile{224, 48 / key_bytes, 32768 / key_bytes};
 }
 
 struct MergePlan {
@@ -116,7 +114,8 @@ inline MergePlan plan_merge(const MergeProblem& problem, MergeKernel kernel, con
   } else {
     plan.threads = ring.threads;
     plan.outputs_per_thread = ring.outputs_per_thread;
-    const int64_t shared_bytes = static_cast<int64_t>(2 * ring.ring + ring.outputs()) * problem.key.bytes + 2048;
+    const bool positions = problem.payload_bytes != 0 || problem.indices_out != nullptr;
+    const int64_t shared_bytes = int64_t{2 * ring.ring + ring.outputs()} * problem.key.bytes + (positions ? 2 * ring.outputs() : 0) + 1280;
     const int64_t resident = device.sm_count * std::max<int64_t>(1, device.shared_bytes_per_sm / shared_bytes);
     const int64_t runs = std::max<int64_t>(1, resident / problem.rows);
     const int64_t tiles_per_row = (row_outputs + ring.outputs() - 1) / ring.outputs();
