@@ -48,59 +48,51 @@ struct BlockRows {
   __device__ __forceinline__ uint32_t index_mask() const { return (1u << index_bits) - 1; }
   __device__ __forceinline__ uint32_t& word_at(int place) { return words[padded_position(place)]; }
 
-  // Item e of a thread is this place of the row, striped by threads, or by fours when quads are read.
-  __device__ __forceinline__ int place_of(int e, bool quads) const {
-    return quads ? e / 4 * 4 * threads + thread * 4 + e % 4 : e * threads + thread;
+  // Item e of a thread is this place of the row, striped by threads, or by fours when quads are read. 64-bit keys are always striped once
+  // they are in shared memory.
+  template <bool kQuads>
+  __device__ __forceinline__ int place_of(int e) const {
+    return kQuads ? (e / 4 * threads + thread) * 4 + e % 4 : e * threads + thread;
   }
 
-  __device__ __forceinline__ void load(U (&held)[kItems], bool quads) {
+  template <bool kQuads>
+  __device__ __forceinline__ bool in_row(int e) const {
+    return place_of<kQuads>(kQuads ? e / 4 * 4 : e) < length;  // rows read in quads have a multiple of 4 keys
+  }
+
+  // Reads the row and keeps its keys in shared memory. Places beyond the row read its last keys again, which changes no extreme.
+  template <bool kQuads>
+  __device__ __forceinline__ void load(U (&held)[kItems]) {
     const U* from = arguments.keys_in + offset;
-    if (quads) {
-      if constexpr (kItems % 4 == 0) {
+    if constexpr (kQuads) {
 #pragma unroll
-        for (int e = 0; e < kItems; e += 4) {
-          const int place = place_of(e, true);
-          U quad[4] = {};
-          if (place < length) {
-            load_quad(from + place, quad);
-            store_quad(keys + place, quad);
-          }
-          if constexpr (kKeepsKeys) {
+      for (int e = 0; e < kItems; e += 4) {
+        const int place = min(place_of<true>(e), length - 4);
+        U quad[4];
+        load_quad(from + place, quad);
+        store_quad(keys + place, quad);
+        if constexpr (kKeepsKeys) {
 #pragma unroll
-            for (int i = 0; i < 4; ++i) held[e + i] = quad[i];
-          }
+          for (int i = 0; i < 4; ++i) held[e + i] = quad[i];
         }
       }
     } else {
 #pragma unroll
       for (int e = 0; e < kItems; ++e) {
-        const int place = place_of(e, false);
-        U key = 0;
-        if (place < length) {
-          key = from[place];
-          keys[place] = key;
-        }
+        const int place = min(place_of<false>(e), length - 1);
+        const U key = from[place];
+        keys[place] = key;
         if constexpr (kKeepsKeys) held[e] = key;
       }
     }
     if constexpr (!kKeepsKeys) __syncthreads();
   }
 
-  // Calls visit(e, place, key) for this thread's keys; places beyond the row are visited with a key of no meaning.
+  // Calls visit(e, key) for this thread's keys.
   template <class Visit>
-  __device__ __forceinline__ void for_each_key(const U (&held)[kItems], bool quads, Visit visit) const {
-    if constexpr (kKeepsKeys) {
-      const int first = quads ? thread * 4 : thread;
-      const int step = quads ? 1 : threads;
+  __device__ __forceinline__ void for_each_key(const U (&held)[kItems], Visit visit) const {
 #pragma unroll
-      for (int e = 0; e < kItems; ++e) visit(e, first + e / 4 * 4 * threads + e % 4 * step, held[e]);
-    } else {
-#pragma unroll
-      for (int e = 0; e < kItems; ++e) {
-        const int place = e * threads + thread;
-        visit(e, place, place < length ? keys[place] : U{0});
-      }
-    }
+    for (int e = 0; e < kItems; ++e) visit(e, kKeepsKeys ? held[e] : keys[min(place_of<false>(e), length - 1)]);
   }
 
   template <class T>
@@ -119,59 +111,56 @@ struct BlockRows {
     highest = warp_max(highest_of_warps[other]);
   }
 
-  // Chooses the row's map from its extremes and makes the words.
-  __device__ __forceinline__ void make_words(const U (&held)[kItems], bool quads, uint32_t (&row_words)[kItems], RowExtremes<U>& shared) {
+  // Reads the row, chooses its map from its extremes and makes the words.
+  template <bool kQuads>
+  __device__ __forceinline__ void load_words(uint32_t (&row_words)[kItems], RowExtremes<U>& shared) {
+    constexpr bool kByFours = kQuads && kKeepsKeys;
+    U held[kItems];
+    load<kQuads>(held);
+    const uint32_t mask = index_mask();
+    const auto set_word = [&](int e, uint32_t mapped) {
+      row_words[e] = in_row<kByFours>(e) ? (mapped & ~mask) | place_of<kByFours>(e) : ~0u;
+    };
     if constexpr (kWholeKeys) {
-      for_each_key(held, quads, [&](int e, int place, U key) {
-        row_words[e] = place < length ? static_cast<uint32_t>(arguments.order.code(key)) << (32 - kKeyBits) | place : ~0u;
-      });
+      for_each_key(held, [&](int e, U key) { set_word(e, static_cast<uint32_t>(arguments.order.code(key)) << (32 - kKeyBits)); });
     } else {
-      KeyOrder<U> ascending = arguments.order;
-      ascending.complement = 0;
-      const uint32_t mask = index_mask();
       const bool descending = arguments.descending;
       MapKind kind = MapKind::kCodes;
       float least = 0.0f, greatest = 0.0f;
-      if (arguments.is_float) kind = choose_value_map(held, quads, shared, least, greatest);
+      if (arguments.is_float) kind = choose_value_map(held, shared, least, greatest);
       if (kind == MapKind::kScaled) {
         const ScaledMap map(fmaxf(fabsf(least), fabsf(greatest)), descending);
-        for_each_key(held, quads,
-                     [&](int e, int place, U key) { row_words[e] = place < length ? (map(float_of_bits(key)) & ~mask) | place : ~0u; });
+        for_each_key(held, [&](int e, U key) { set_word(e, map(float_of_bits(key))); });
       } else if (kind == MapKind::kLinear) {
         const LinearMap map(least, greatest, descending);
-        for_each_key(held, quads,
-                     [&](int e, int place, U key) { row_words[e] = place < length ? (map(float_of_bits(key)) & ~mask) | place : ~0u; });
+        for_each_key(held, [&](int e, U key) { set_word(e, map(float_of_bits(key))); });
       } else {
+        KeyOrder<U> ascending = arguments.order;
+        ascending.complement = 0;
         U lowest = static_cast<U>(~U{0}), highest = 0;
-        for_each_key(held, quads, [&](int, int place, U key) {
-          if (place < length) {
-            const U code = ascending.code(key);
-            lowest = min(lowest, code);
-            highest = max(highest, code);
-          }
+        for_each_key(held, [&](int, U key) {
+          const U code = ascending.code(key);
+          lowest = min(lowest, code);
+          highest = max(highest, code);
         });
         reduce_extremes(lowest, highest, shared.lowest, shared.highest);
         const CodeMap<U> map(lowest, highest, descending);
-        for_each_key(held, quads,
-                     [&](int e, int place, U key) { row_words[e] = place < length ? (map(ascending.code(key)) & ~mask) | place : ~0u; });
+        for_each_key(held, [&](int e, U key) { set_word(e, map(ascending.code(key))); });
       }
     }
   }
 
   // A value map for a row of finite floats, unless their codes are close enough together to be better off with CodeMap.
-  __device__ __forceinline__ MapKind choose_value_map(const U (&held)[kItems], bool quads, RowExtremes<U>& shared, float& least,
-                                                      float& greatest) {
+  __device__ __forceinline__ MapKind choose_value_map(const U (&held)[kItems], RowExtremes<U>& shared, float& least, float& greatest) {
     const int warp = thread / 32, lane = thread % 32, warps = threads / 32;
     least = INFINITY;
     greatest = -INFINITY;
     float sum = 0.0f;
-    for_each_key(held, quads, [&](int, int place, U key) {
-      if (place < length) {
-        const float value = float_of_bits(key);
-        least = fminf(least, value);
-        greatest = fmaxf(greatest, value);
-        sum += value;
-      }
+    for_each_key(held, [&](int, U key) {
+      const float value = float_of_bits(key);
+      least = fminf(least, value);
+      greatest = fmaxf(greatest, value);
+      sum += value;
     });
     sum = warp_sum(sum);
     if (warps > 1 && lane == 0) shared.sum[warp] = sum;
@@ -187,7 +176,7 @@ struct BlockRows {
     const int bits = range_bits(highest - lowest);
     if (bits <= 32 - index_bits) return MapKind::kCodes;
     if (length > kLinearMapLength && LinearMap::fits(least, greatest)) {
-      const float middle = (sum / static_cast<float>(length) - least) / (greatest - least);
+      const float middle = (sum / static_cast<float>(threads * kItems) - least) / (greatest - least);
       if (middle > 0.05f && middle < 0.95f) return MapKind::kLinear;  // else most values crowd at one end
     }
     return bits <= kScaledMapBits ? MapKind::kCodes : MapKind::kScaled;
@@ -367,11 +356,12 @@ __global__ void __maxnreg__(kItems > 16 ? 80 : 64) block_rows_kernel(const __gri
   __shared__ RowExtremes<U> extremes;
   auto rows = row_of_block<U, kItems>(arguments, shared_memory);
   uint32_t words[kItems];
-  {
-    U held[kItems];
-    const bool quads = kItems % 4 == 0 && arguments.quads;
-    rows.load(held, quads);
-    rows.make_words(held, quads, words, extremes);
+  bool quads = false;
+  if constexpr (kItems % 4 == 0) quads = arguments.quads;
+  if (quads) {
+    if constexpr (kItems % 4 == 0) rows.template load_words<true>(words, extremes);
+  } else {
+    rows.template load_words<false>(words, extremes);
   }
   rows.sort_words(words);
   const uint32_t descents = rows.write();

@@ -51,54 +51,52 @@ struct RegisterRows {
     return kQuads ? (e / 4 * kLanes + lane_in_row) * 4 + e % 4 : e * kLanes + lane_in_row;
   }
 
-  // Reads the rows, keeps their keys in shared memory and makes their words. Places beyond a row hold the largest word.
+  template <bool kQuads>
+  __device__ __forceinline__ bool in_row(int e) const {
+    return place_of<kQuads>(kQuads ? e / 4 * 4 : e) < length;  // rows read in quads have a multiple of 4 keys
+  }
+
+  // Reads the rows, keeps their keys in shared memory and makes their words. Lanes beyond a row (or beyond the last row) read its last keys
+  // again, which changes no extreme and needs no branch; their words are the largest there is.
   template <bool kQuads>
   __device__ __forceinline__ void load(uint32_t (&row_words)[kItems]) {
-    const bool live = row_in_warp < live_rows;
-    const U* from = arguments.keys_in + offset + row_in_warp * length;
-    U* kept = keys + row_in_warp * length;
+    const int start = min(row_in_warp, live_rows - 1) * length;
+    const U* from = arguments.keys_in + offset + start;
+    U* kept = keys + start;
     KeyOrder<U> ascending = arguments.order;
     ascending.complement = 0;
     U codes[kItems];
     if constexpr (kQuads) {
 #pragma unroll
       for (int e = 0; e < kItems; e += 4) {
-        const int place = place_of<true>(e);
-        U quad[4] = {};
-        if (live && place < length) {
-          load_quad(from + place, quad);
-          store_quad(kept + place, quad);
-        }
+        const int place = min(place_of<true>(e), length - 4);
+        U quad[4];
+        load_quad(from + place, quad);
+        store_quad(kept + place, quad);
 #pragma unroll
         for (int i = 0; i < 4; ++i) codes[e + i] = quad[i];
       }
     } else {
 #pragma unroll
       for (int e = 0; e < kItems; ++e) {
-        const int place = place_of<false>(e);
-        codes[e] = 0;
-        if (live && place < length) {
-          codes[e] = from[place];
-          kept[place] = codes[e];
-        }
+        const int place = min(place_of<false>(e), length - 1);
+        codes[e] = from[place];
+        kept[place] = codes[e];
       }
     }
     if constexpr (kWholeKeys) {
 #pragma unroll
       for (int e = 0; e < kItems; ++e) {
-        const int place = place_of<kQuads>(e);
         const uint32_t code = arguments.order.code(codes[e]);
-        row_words[e] = place < length ? code << kIndexBits | place : ~0u;
+        row_words[e] = in_row<kQuads>(e) ? code << kIndexBits | place_of<kQuads>(e) : ~0u;
       }
     } else {
       U lowest = static_cast<U>(~U{0}), highest = 0;
 #pragma unroll
       for (int e = 0; e < kItems; ++e) {
         codes[e] = ascending.code(codes[e]);
-        if (place_of<kQuads>(e) < length) {
-          lowest = min(lowest, codes[e]);
-          highest = max(highest, codes[e]);
-        }
+        lowest = min(lowest, codes[e]);
+        highest = max(highest, codes[e]);
       }
 #pragma unroll
       for (int distance = kLanes / 2; distance > 0; distance /= 2) {
@@ -108,8 +106,7 @@ struct RegisterRows {
       const CodeMap<U> map(lowest, highest, arguments.descending);
 #pragma unroll
       for (int e = 0; e < kItems; ++e) {
-        const int place = place_of<kQuads>(e);
-        row_words[e] = place < length ? (map(codes[e]) & ~kIndexMask) | place : ~0u;
+        row_words[e] = in_row<kQuads>(e) ? (map(codes[e]) & ~kIndexMask) | place_of<kQuads>(e) : ~0u;
       }
     }
   }
