@@ -69,16 +69,20 @@ class LeadingBitsSorter {
   static constexpr int64_t kShortGroup = 48;        // insertion sort up to this many entries
   static constexpr int64_t kSharedGroup = 1 << 17;  // above this many all threads work on one group
 
-  // A group belongs to the slice it begins in.
+  // A group belongs to the slice it begins in. Mending overwrites words, so all slices learn where their groups begin before any is mended.
   void mend(Element* entries, Element* scratch, int64_t size, int64_t slices, const Parallel& parallel) const {
+    std::vector<int64_t> starts(slices + 1, size);
+    for (int64_t s = 0; s < slices; ++s) {
+      int64_t start = slice_of(size, slices, s).begin;
+      if (s > 0) start = std::max(start, starts[s - 1]);
+      while (start > 0 && start < size && entries[start].word == entries[start - 1].word) ++start;
+      starts[s] = start;
+    }
     std::vector<std::vector<Slice>> shared(slices);
     parallel.for_each(slices, [&](int64_t s) {
-      const Slice slice = slice_of(size, slices, s);
-      int64_t begin = slice.begin;
-      while (begin > 0 && begin < slice.end && entries[begin].word == entries[begin - 1].word) ++begin;
-      while (begin < slice.end) {
-        int64_t end = begin + 1;
-        while (end < size && entries[end].word == entries[begin].word) ++end;
+      for (int64_t begin = starts[s], end; begin < starts[s + 1]; begin = end) {
+        end = begin + 1;
+        while (end < starts[s + 1] && entries[end].word == entries[begin].word) ++end;
         const int64_t group = end - begin;
         if (group > kSharedGroup && parallel.threads() > 1) {
           shared[s].push_back({begin, end});
@@ -87,7 +91,6 @@ class LeadingBitsSorter {
         } else if (group > 1) {
           insertion_sort(entries + begin, group);
         }
-        begin = end;
       }
     });
     for (const auto& groups : shared) {
