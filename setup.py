@@ -155,4 +155,4 @@ def run(name: str, target: Path, command: list[str], record_dir: Path | None = N
     record.write_text(shlex.join(command))
 
 
-setup(ext_modules=EXTENSIONS, cmdclass={"build_ext": BuildLibraries})
+setup(ext_modules=EXTENSIONS, cmdclass={"build_ext": BuildLibraries}, options={"bdist_wheel": {"py_limited_api": "cp310"}})

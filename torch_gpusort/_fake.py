@@ -64,7 +64,7 @@ def empty_like(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
         expected = 1
         wide = [(stride, size) for stride, size in zip(tensor.stride(), tensor.shape) if not isinstance(size, int) or size >= 2]
         for stride, size in sorted(wide, key=lambda pair: pair[0]):
-            if stride != expected:
+            if stride != expected and 0 not in tensor.shape:
                 break
             expected *= size
         else:
@@ -104,7 +104,7 @@ def _radix_sort(
     *,
     begin_bit: int = 0,
     end_bit: int | None = None,
-    kernel: str = "auto",
+    algorithm: str = "auto",
     digit_bits: int | None = None,
 ):
     check_dtype("input", self, REAL_DTYPES)
@@ -113,9 +113,9 @@ def _radix_sort(
     if not 0 <= begin_bit <= last <= bits:
         limits = f"allowed is 0 <= begin_bit <= end_bit <= {bits} for {self.dtype}"
         raise ValueError(f"begin_bit is {begin_bit} and end_bit is {last}; {limits}")
-    check_option("kernel", kernel, RADIX_KERNELS)
+    check_option("kernel", algorithm, RADIX_KERNELS)
     if digit_bits not in (None, 8):
-        raise ValueError(f"digit_bits is {digit_bits}; kernel {kernel!r} takes None or 8")
+        raise ValueError(f"digit_bits is {digit_bits}; kernel {algorithm!r} takes None or 8")
     return _sort(self, dim, descending)
 
 
@@ -141,13 +141,13 @@ def check_same(a: Tensor, b: Tensor, a_name: str, b_name: str) -> None:
         raise TypeError(f"{a_name} has dtype {a.dtype} and {b_name} {b.dtype}; both have to be of one dtype")
 
 
-def _merge(a: Tensor, b: Tensor, *, descending: bool = False, kernel: str = "auto"):
-    return _merge_with_indices(a, b, descending=descending, kernel=kernel)[0]
+def _merge(a: Tensor, b: Tensor, *, descending: bool = False, algorithm: str = "auto"):
+    return _merge_with_indices(a, b, descending=descending, algorithm=algorithm)[0]
 
 
-def _merge_with_indices(a: Tensor, b: Tensor, *, descending: bool = False, kernel: str = "auto"):
+def _merge_with_indices(a: Tensor, b: Tensor, *, descending: bool = False, algorithm: str = "auto"):
     shape = _merged_shape(a, b, "a", "b")
-    check_option("kernel", kernel, MERGE_KERNELS)
+    check_option("kernel", algorithm, MERGE_KERNELS)
     return a.new_empty(shape), a.new_empty(shape, dtype=torch.int64)
 
 

@@ -89,14 +89,14 @@ def sort(
         index_dtype: torch.int64 (the default) or torch.int32, which halves the memory of the indices; ValueError where the dimension is
             too long for it.
         algorithm: "auto" chooses by shape and dtype; a name forces one, and the error of a wrong name lists those there are.
-        out: (values, indices) to write to, as torch.sort takes them: a target of another shape is resized, strided targets and targets that
+        out: (values, indices) to write to: a target of another shape is resized, strided targets and targets that
             are the input itself are fine, another dtype or device is a RuntimeError.
 
     Returns:
-        The named tuple (values, indices) that torch.sort returns: new tensors of the shape of input, with the strides torch.sort gives them.
+        The named tuple (values, indices) that torch.sort returns: new tensors of the shape of input, with torch.sort's strides.
 
-    Cost: radix sort, O(n * bytes of the key): one read for the histograms, then one read and one write per digit of 8 bits; rows that fit a
-    thread block are read and written once. Memory beyond the results: at most 8 bytes per float32 of a 1-D input.
+    Cost: radix sort, O(n * bytes of the key): one read for the histograms, then one read and one write per digit of 8 bits; rows that fit
+    a thread block are read and written once. Memory beyond the results: at most 8 bytes per float32 of a 1-D input.
 
     Source: least-significant-digit radix sort with a single pass per digit ("Onesweep", Adinets and Merrill, 2022, arXiv:2206.01784) by
     chained scan with decoupled look-back (Merrill and Garland, 2016).
@@ -227,9 +227,7 @@ def radix_sort(
     """
     if begin_bit == 0 and end_bit is None and kernel == "auto" and digit_bits is None:
         return torch.return_types.sort(_call(_ops.radix_sort.default, input, dim, descending))
-    options = {"begin_bit": begin_bit, "end_bit": end_bit, "digit_bits": digit_bits}
-    if kernel != "auto":
-        options["kernel"] = kernel
+    options = {"begin_bit": begin_bit, "end_bit": end_bit, "algorithm": kernel, "digit_bits": digit_bits}
     return torch.return_types.sort(_call(_ops.radix_sort.default, input, dim, descending, **options))
 
 
@@ -271,7 +269,7 @@ def merge(
         >>> torch_gpusort.merge(torch.tensor([1, 4]), torch.tensor([2, 4, 9]), return_indices=True).indices
         tensor([0, 2, 1, 3, 4])
     """
-    options = {"descending": descending} if kernel == "auto" else {"descending": descending, "kernel": kernel}
+    options = {"descending": descending, "algorithm": kernel}
     if return_indices:
         result = MergeResult(*_call_many(_ops.merge_with_indices.default, a, b, **options))
     else:

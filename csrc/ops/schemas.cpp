@@ -13,12 +13,12 @@ STABLE_TORCH_LIBRARY(gpusort, m) {
 
   // Stable by bits [begin_bit, end_bit) of the order-preserving unsigned key.
   m.def(
-      "radix_sort(Tensor self, int dim=-1, bool descending=False, *, int begin_bit=0, int? end_bit=None, str kernel=\"auto\","
+      "radix_sort(Tensor self, int dim=-1, bool descending=False, *, int begin_bit=0, int? end_bit=None, str algorithm=\"auto\","
       " int? digit_bits=None) -> (Tensor values, Tensor indices)");
 
   // Two sorted inputs, merged along the last dim; leading dims are equal. Indices point into cat(a, b). Ties are taken from a.
-  m.def("merge(Tensor a, Tensor b, *, bool descending=False, str kernel=\"auto\") -> Tensor");
-  m.def("merge_with_indices(Tensor a, Tensor b, *, bool descending=False, str kernel=\"auto\") -> (Tensor values, Tensor indices)");
+  m.def("merge(Tensor a, Tensor b, *, bool descending=False, str algorithm=\"auto\") -> Tensor");
+  m.def("merge_with_indices(Tensor a, Tensor b, *, bool descending=False, str algorithm=\"auto\") -> (Tensor values, Tensor indices)");
   m.def(
       "merge_by_key(Tensor a_keys, Tensor a_values, Tensor b_keys, Tensor b_values, *, bool descending=False)"
       " -> (Tensor keys, Tensor values)");
