@@ -1,5 +1,6 @@
 // Plans of the teaching steps: radix by single bits and by block (R1 to R4), bitonic sort (O1), sample sort on one GPU (O2).
 // Pure functions of shapes: passes, tiles and the layout of the one workspace. No device is asked and no data is read.
+// Whether indices_out is null is part of the shape: a plan is made once the wanted outputs are set, and used with the same ones.
 #pragma once
 
 #include <cstdint>
