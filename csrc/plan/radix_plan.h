@@ -1,18 +1,19 @@
 // Plans a large sort: which radix passes, which tiles, and how the workspace is cut. Pure: shapes in, numbers out, no data, no CUDA.
 //
-// A sort of b code bits takes ceil(b / 8) digits. The launch has one slot per digit: the first slot reads the caller's keys, the last one writes the
-// outputs, those between move records. How many slots do work is decided on the device (constant digits are skipped); the plan only
-// knows the most that can be needed.
+// A sort of b code bits takes ceil(b / 8) digits. The launch has one slot per digit: the first slot reads the caller's keys, the last one
+// writes the outputs, those between move records. How many slots do work is decided on the device (constant digits are skipped); the plan
+// only knows the most that can be needed.
 //
 // Memory, per element (the budget beyond the outputs: 8 bytes for 32-bit keys, 12 for 64-bit keys, with int64 indices):
-//   a record is key and 32-bit index; two record buffers are needed as soon as there are three digits. One of them lies in the workspace. The other is
-//   made of the outputs, which nobody reads before the last slot writes them: 8-byte records fit the int64 indices, 64-bit keys and their indices fit both.
-//   The last slot always reads the workspace buffer, so it never overwrites what it reads. Where the outputs are too small (int32 indices, or no
-//   values wanted for 64-bit keys) the missing part is added to the workspace.
+//   a record is key and 32-bit index; two record buffers are needed as soon as there are three digits. One of them lies in the workspace.
+//   The other is made of the outputs, which nobody reads before the last slot writes them: 8-byte records fit the int64 indices, 64-bit
+//   keys and their indices fit both. The last slot always reads the workspace buffer, so it never overwrites what it reads. Where the
+//   outputs are too small (int32 indices, or no values wanted for 64-bit keys) the missing part is added to the workspace.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "sort_problem.h"
 
@@ -29,8 +30,8 @@ enum class TileClass : int { kLarge, kMedium };
 
 struct TileShape {
   int threads;
-  int items;     // per thread
-  int group;     // items loaded, ranked and stored together: bounds the registers in flight
+  int items;      // per thread
+  int group;      // items loaded, ranked and stored together: bounds the registers in flight
   bool prefetch;  // ask for the next tile in L2 as soon as its number is known
 
   constexpr int tile_items() const { return threads * items; }
@@ -39,10 +40,10 @@ struct TileShape {
 // The longest row whose positions and look-back words fit 32 bits (see primitives/look_back.cuh).
 constexpr int64_t kMaxNarrowLength = (int64_t{1} << 32) - (1 << 17);
 
-// The tiles. One block per SM with the largest tile that registers and shared memory hold: a store that fills a part of a 32-byte sector is what a scatter
-// costs, so runs must be long. H200, 2^26 32-bit keys: 512x32 first 283 us, 1024x16 middle 335-350, 512x40 last 451-460 (prefetch there: 493),
-// keys only 512x64 in groups of 4 202; 64-bit 512x24 and 512x28 in groups of 4 (512x32 spills). Keys of 8 and 16 bits are staged as one word
-// with their place in the tile, hence 512x64. Medium: 512x16 and 512x24 were best at 2^20.
+// The tiles. One block per SM with the largest tile that registers and shared memory hold: a store that fills a part of a 32-byte sector is
+// what a scatter costs, so runs must be long. H200, 2^26 32-bit keys: 512x32 first 283 us, 1024x16 middle 335-350, 512x40 last 451-460
+// (prefetch there: 493), keys only 512x64 in groups of 4 202; 64-bit 512x24 and 512x28 in groups of 4 (512x32 spills). Keys of 8 and 16
+// bits are staged as one word with their place in the tile, hence 512x64. Medium: 512x16 and 512x24 were best at 2^20.
 constexpr TileShape radix_tile_shape(int key_bytes, bool indexed, TileClass tile_class, PassKind kind) {
   if (tile_class == TileClass::kMedium) {
     if (key_bytes == 8) return {512, 12, 4, false};
@@ -102,7 +103,9 @@ constexpr int64_t kControlBytes = 256;
 constexpr int kWideTileItems = 4096;
 constexpr int kWideThreads = 256;
 
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
 // Cuts slices off a block of memory.
 struct Slicer {
@@ -138,15 +141,16 @@ inline TileClass choose_tile_class(const SortProblem& problem, const DeviceTrait
 
 }  // namespace radix_plan_detail
 
-// Needs rows >= 1, length >= 1, 0 <= begin_bit <= end_bit <= key bits, and at least one output.
-inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits& device) {
+// Needs rows >= 1, length >= 1, 0 <= begin_bit <= end_bit <= key bits, and at least one output. `max_narrow_length` is for tests of the
+// wide form.
+inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits& device, int64_t max_narrow_length = kMaxNarrowLength) {
   using namespace radix_plan_detail;
   RadixPlan plan;
   const int key_bytes = problem.key.bytes;
   const int64_t numel = problem.numel();
   plan.passes = static_cast<int>(ceil_div(problem.end_bit - problem.begin_bit, kRadixBits));
   plan.indexed = problem.indices_out != nullptr;
-  plan.wide = problem.length > kMaxNarrowLength;
+  plan.wide = problem.length > max_narrow_length;
   plan.tile_class = plan.wide ? TileClass::kLarge : choose_tile_class(problem, device, plan.indexed);
 
   int64_t most_tiles = 0;

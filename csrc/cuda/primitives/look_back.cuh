@@ -1,5 +1,5 @@
-// Decoupled look-back: the exclusive sum over all earlier tiles, without a second kernel. After Merrill and Garland, "Single-pass Parallel Prefix
-// Scan with Decoupled Look-back" (2016), one chain per bin as in Adinarayanan and Merrill, "Onesweep" (2022).
+// Decoupled look-back: the exclusive sum over all earlier tiles, without a second kernel. After Merrill and Garland, "Single-pass Parallel
+// Prefix Scan with Decoupled Look-back" (2016), one chain per bin as in Adinarayanan and Merrill, "Onesweep" (2022).
 //
 // Each (tile, bin) has one word. It goes from empty to the tile's own count, then to the position after the tile's last item of the bin:
 //
@@ -48,8 +48,8 @@ __device__ __forceinline__ void publish_inclusive(Word* word, Word position) {
   store_relaxed(word, position + kLookBackInclusive);
 }
 
-// Position before the tile that owns `word`: adds counts of the tiles before it until an inclusive position is met. The word of the tile before lies
-// `stride` words earlier. `tile` is the number of tiles before it in the table. Looks at kWidth words at a time.
+// Position before the tile that owns `word`: adds counts of the tiles before it until an inclusive position is met. The word of the tile
+// before lies `stride` words earlier. `tile` is the number of tiles before it in the table. Looks at kWidth words at a time.
 template <int kWidth, class Word>
 __device__ __forceinline__ Word look_back(const Word* word, uint32_t tile, int stride) {
   Word before = 0;

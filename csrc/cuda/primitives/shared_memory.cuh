@@ -1,15 +1,17 @@
 // Shared memory by 32-bit address: loads, stores and atomics as single instructions, in program order.
 //
-// Kernels that compute many shared addresses keep them as 32-bit integers, which halves the registers of generic pointers and lets an offset be
-// folded into the instruction. The accesses are volatile: they stay in the order in which they are written, so a kernel can batch loads
-// before stores by hand.
+// Kernels that compute many shared addresses keep them as 32-bit integers, which halves the registers of generic pointers and lets an
+// offset be folded into the instruction. The accesses are volatile: they stay in the order in which they are written, so a kernel can batch
+// loads before stores by hand.
 #pragma once
 
 #include <cstdint>
 
 namespace gpusort {
 
-__device__ __forceinline__ uint32_t shared_address(const void* pointer) { return static_cast<uint32_t>(__cvta_generic_to_shared(pointer)); }
+__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
 
 __device__ __forceinline__ void load_shared(uint32_t address, uint32_t& value) {
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
@@ -61,7 +63,15 @@ __device__ __forceinline__ uint32_t lanes_below() {
   return mask;
 }
 
+// A barrier of the block's first kThreads threads (whole warps) alone.
+template <int kThreads>
+__device__ __forceinline__ void sync_first_threads() {
+  asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
+}
+
 // A value that is the same in all 32 lanes, in a form that the compiler knows to be the same (a uniform register). All lanes must call.
-__device__ __forceinline__ uint32_t warp_uniform(uint32_t value) { return __reduce_or_sync(~0u, value); }
+__device__ __forceinline__ uint32_t warp_uniform(uint32_t value) {
+  return __reduce_or_sync(~0u, value);
+}
 
 }  // namespace gpusort

@@ -1,15 +1,15 @@
 // The histogram read of the radix sort.
 //
-// Every lane counts in its own bank of shared memory: counter (bin, lane) lies at word bin * 32 + lane, so the 32 atomics of an instruction never
-// meet, whatever the data (H200, 2^26 32-bit keys: 71 us, against 130 us with one counter per bin). Four digits need 128 KB. The eight digits of 64-bit
-// keys would need 256: there lanes l and l + 16 share a word, 16 bits each, and the counters are flushed before they can overflow.
-// 8-bit keys are counted by their raw byte and translated when flushed, since a byte has only 256 patterns.
+// Every lane counts in its own bank of shared memory: counter (bin, lane) lies at word bin * 32 + lane, so the 32 atomics of an instruction
+// never meet, whatever the data (H200, 2^26 32-bit keys: 71 us, against 130 us with one counter per bin). Four digits need 128 KB. The
+// eight digits of 64-bit keys would need 256: there lanes l and l + 16 share a word, 16 bits each, and the counters are flushed before they
+// can overflow. 8-bit keys are counted by their raw byte and translated when flushed, since a byte has only 256 patterns.
 //
-// A block takes a contiguous range of chunks, a chunk being a part of one row, and adds its counters to the row's bins in global memory when the
-// row changes: rows share no counter, however many there are.
+// A block takes a contiguous range of chunks, a chunk being a part of one row, and adds its counters to the row's bins in global memory
+// when the row changes: rows share no counter, however many there are.
 //
-// The same read finds the bits in which the keys of a row differ from its first key (a digit with none is constant), and whether some key is
-// smaller than its predecessor; a warp stops looking for that once it has found one.
+// The same read finds the bits in which the keys of a row differ from its first key (a digit with none is constant), and whether some key
+// is smaller than its predecessor; a warp stops looking for that once it has found one.
 #include <cuda_runtime.h>
 
 #include <atomic>
@@ -48,7 +48,9 @@ __device__ __forceinline__ Key key_of_vector(const uint4& vector, int i) {
   }
 }
 
-__device__ __forceinline__ uint32_t warp_or(uint32_t value) { return __reduce_or_sync(~0u, value); }
+__device__ __forceinline__ uint32_t warp_or(uint32_t value) {
+  return __reduce_or_sync(~0u, value);
+}
 
 template <class Key, class Count>
 struct HistogramBlock {
@@ -61,8 +63,8 @@ struct HistogramBlock {
   uint32_t thread = threadIdx.x;
   uint32_t lane = threadIdx.x & 31;
   Key window_mask;
-  Key reference = 0;    // windowed code of the row's first key
-  Key difference = 0;   // bits that differ from it
+  Key reference = 0;   // windowed code of the row's first key
+  Key difference = 0;  // bits that differ from it
   bool unsorted = false;
   bool look_for_order = true;  // the same in all lanes of a warp
   uint32_t zeros_seen = 0;
@@ -160,7 +162,8 @@ struct HistogramBlock {
 #pragma unroll
       for (int b = 0; b < kBatch; ++b) add_vector(batch[b], row, first + head + static_cast<uint64_t>(v + b * kThreads) * kPerVector);
     }
-    for (; v - lane + 31 < vectors; v += kThreads) add_vector(__ldcs(aligned + v), row, first + head + static_cast<uint64_t>(v) * kPerVector);
+    for (; v - lane + 31 < vectors; v += kThreads)
+      add_vector(__ldcs(aligned + v), row, first + head + static_cast<uint64_t>(v) * kPerVector);
     if (v < vectors) {
 #pragma unroll 1
       for (int i = 0; i < kPerVector; ++i) add_single(row, first + head + v * kPerVector + i);
@@ -200,7 +203,8 @@ struct HistogramBlock {
   __device__ __forceinline__ void report(uint32_t* words) {
     auto low = [](Key value) { return static_cast<uint32_t>(value); };
     auto high = [](Key value) { return sizeof(Key) == 8 ? static_cast<uint32_t>(static_cast<uint64_t>(value) >> 32) : 0u; };
-    const uint32_t found[8] = {low(difference), high(difference), unsorted ? 1u : 0u, zeros_seen, low(nan_ones), high(nan_ones), low(nan_zeros), high(nan_zeros)};
+    const uint32_t found[8] = {low(difference), high(difference), unsorted ? 1u : 0u, zeros_seen,
+                               low(nan_ones),   high(nan_ones),   low(nan_zeros),     high(nan_zeros)};
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const uint32_t all = warp_or(found[i]);
@@ -209,7 +213,7 @@ struct HistogramBlock {
     __syncthreads();
     RadixControl* control = arguments.control;
     uint32_t* const targets[8] = {control->live_bits, control->live_bits + 1, &control->unsorted, &control->zeros_seen,
-                                  control->nan_ones, control->nan_ones + 1, control->nan_zeros, control->nan_zeros + 1};
+                                  control->nan_ones,  control->nan_ones + 1,  control->nan_zeros, control->nan_zeros + 1};
     if (thread == 0) {
 #pragma unroll
       for (int i = 0; i < 8; ++i) {

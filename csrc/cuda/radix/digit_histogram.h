@@ -16,16 +16,16 @@ struct HistogramArguments {
   KeyOrder<Key> order;
   const Key* keys = nullptr;
   RadixControl* control = nullptr;
-  void* bins = nullptr;           // [rows][passes][256] counters, zeroed: 32-bit, or 64-bit for wide sorts
-  void* look_back = nullptr;      // the first pass's table, cleared here
-  uint64_t look_back_bytes = 0;   // a multiple of 16
+  void* bins = nullptr;          // [rows][passes][256] counters, zeroed: 32-bit, or 64-bit for wide sorts
+  void* look_back = nullptr;     // the first pass's table, cleared here
+  uint64_t look_back_bytes = 0;  // a multiple of 16
   uint64_t length = 0;
   uint32_t rows = 1;
-  uint32_t chunk = 0;             // keys of a row taken at a time
+  uint32_t chunk = 0;  // keys of a row taken at a time
   uint64_t chunks_per_row = 0;
   int passes = 0;
   int begin_bit = 0;
-  int window_bits = 0;            // end_bit - begin_bit, above 0
+  int window_bits = 0;             // end_bit - begin_bit, above 0
   bool track_equal_codes = false;  // fill zeros_seen, nan_ones, nan_zeros
 };
 

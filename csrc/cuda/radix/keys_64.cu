@@ -4,7 +4,8 @@
 namespace gpusort {
 
 template <>
-cudaError_t launch_pass<uint64_t, false>(PassKind kind, TileClass tile_class, const PassArguments<uint64_t>& arguments, int grid, cudaStream_t stream) {
+cudaError_t launch_pass<uint64_t, false>(PassKind kind, TileClass tile_class, const PassArguments<uint64_t>& arguments, int grid,
+                                         cudaStream_t stream) {
   return launch_pass_of<uint64_t, false>(kind, tile_class, arguments, grid, stream);
 }
 

@@ -8,12 +8,12 @@
 //   write      in digit order, so that the runs are long; the loads of the next tile are issued between the stores
 //   verify     while writing
 //
-// Ranks come from returning shared atomics: 3.5 cycles per 32 random digits on an H200, where eight ballots take 27. The hardware does not promise
-// in which order it serves the lanes of one atomic, so the order is verified: the input of a step rises in (bits sorted so far, position), hence so must the
-// staged tile in (bits sorted so far with this digit, position). Atomicity alone makes the ranks a permutation within each bin, so a tile
-// that does not rise needs nothing but its neighbours exchanged until it does, and to be written again to the same places.
-// Keys without an index are verified by their bits alone; where equal codes have different bits (both zeros, several NaNs)
-// ranks come from match.any, which is ordered by definition, at three times the cost.
+// Ranks come from returning shared atomics: 3.5 cycles per 32 random digits on an H200, where eight ballots take 27. The hardware does not
+// promise in which order it serves the lanes of one atomic, so the order is verified: the input of a step rises in (bits sorted so far,
+// position), hence so must the staged tile in (bits sorted so far with this digit, position). Atomicity alone makes the ranks a permutation
+// within each bin, so a tile that does not rise needs nothing but its neighbours exchanged until it does, and to be written again to the
+// same places. Keys without an index are verified by their bits alone; where equal codes have different bits (both zeros, several NaNs,
+// bits outside the window that is sorted by) ranks come from match.any, which is ordered by definition, at three times the cost.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -73,9 +73,9 @@ struct OnesweepBlock {
   static constexpr uint32_t kOffsets = kWarps * kRadixBins * 4;
   static constexpr uint32_t kWarpSums = kOffsets + kRadixBins * 4;  // 8 words
   static constexpr uint32_t kNextTile = kWarpSums + 32;
-  static constexpr uint32_t kOneDigit = kWarpSums + 36;     // one digit fills half of the tile
+  static constexpr uint32_t kOneDigit = kWarpSums + 36;       // one digit fills half of the tile
   static constexpr uint32_t kFewDigitVotes = kWarpSums + 40;  // warps that saw few digits
-  static constexpr uint32_t kFewDigits = kWarpSums + 44;    // half of them did, in the tile before
+  static constexpr uint32_t kFewDigits = kWarpSums + 44;      // half of them did, in the tile before
   static constexpr uint32_t kRecords = kOffsets + kPassScratchBytes;
   static constexpr uint32_t kIndices = kRecords + kTileItems * sizeof(Word);
   static_assert(kIndices + (kSplit ? kTileItems * 4 : 0) == Policy::kSharedBytes, "the plan and the kernel agree");
@@ -83,8 +83,8 @@ struct OnesweepBlock {
   struct TilePlace {
     uint64_t row_start;  // of the row, in items
     uint32_t row;
-    uint32_t number;     // of the tile, in its row
-    uint32_t first;      // position in the row
+    uint32_t number;  // of the tile, in its row
+    uint32_t first;   // position in the row
     uint32_t items;
     __device__ __forceinline__ bool full() const { return items == kTileItems; }
   };
@@ -110,7 +110,7 @@ struct OnesweepBlock {
         warp(threadIdx.x >> 5),
         own((threadIdx.x >> 5) * (32 * kItems) + (threadIdx.x & 31)),
         histogram(shared_base + (threadIdx.x >> 5) * (kRadixBins * 4)),
-        exact(!kIndexed && equal_codes_differ(a.control)) {}
+        exact(!kIndexed && (a.window_bits < static_cast<int>(sizeof(Key) * 8) || equal_codes_differ(a.control))) {}
 
   __device__ __forceinline__ TilePlace place_of(uint32_t tile) const {
     TilePlace place;
@@ -126,12 +126,16 @@ struct OnesweepBlock {
 
   __device__ __forceinline__ void load_item(int item, uint64_t position) {
     if constexpr (kFromKeys) {
-      if constexpr (k64) input[item] = reinterpret_cast<const uint2*>(arguments.keys_in)[position];
-      else input[item] = arguments.keys_in[position];
+      if constexpr (k64)
+        input[item] = reinterpret_cast<const uint2*>(arguments.keys_in)[position];
+      else
+        input[item] = arguments.keys_in[position];
     } else {
       const void* records = arguments.records[role.source];
-      if constexpr (kIndexed || k64) input[item] = static_cast<const uint2*>(records)[position];
-      else input[item] = static_cast<const Key*>(records)[position];
+      if constexpr (kIndexed || k64)
+        input[item] = static_cast<const uint2*>(records)[position];
+      else
+        input[item] = static_cast<const Key*>(records)[position];
       if constexpr (kSplit) input_index[item] = arguments.record_indices[role.source][position];
     }
   }
@@ -156,7 +160,8 @@ struct OnesweepBlock {
     const TilePlace place = place_of(tile);
     constexpr uint32_t kBytes = kFromKeys || !(kIndexed && !k64) ? sizeof(Key) : 8;
     constexpr uint32_t kStep = 16384;
-    const char* base = kFromKeys ? reinterpret_cast<const char*>(arguments.keys_in) : static_cast<const char*>(arguments.records[role.source]);
+    const char* base =
+        kFromKeys ? reinterpret_cast<const char*>(arguments.keys_in) : static_cast<const char*>(arguments.records[role.source]);
     const uint64_t start = reinterpret_cast<uint64_t>(base) + (place.row_start + place.first) * kBytes;
     const uint64_t end = start + static_cast<uint64_t>(place.items) * kBytes & ~uint64_t{15};
     for (uint64_t at = start & ~uint64_t{15}; at < end; at += kStep) {
@@ -168,7 +173,9 @@ struct OnesweepBlock {
 
   // ---- rank -------------------------------------------------------------------------------------------------------------------------
 
-  __device__ __forceinline__ uint32_t digit_offset(int item) const { return view.offset(Record::ordered_of_input(input[item])); }
+  __device__ __forceinline__ uint32_t digit_offset(int item) const {
+    return view.offset(Record::ordered_of_input(input[item]));
+  }
 
   // Reverses `rank` among the lanes of one digit: see kPermutePeriod.
   __device__ __forceinline__ void permute_rank(uint32_t counter, uint32_t& rank) const {
@@ -198,8 +205,8 @@ struct OnesweepBlock {
     keep_ranks(group, rank);
   }
 
-  // Full tiles with few digits: atomics on one address are served one lane at a time. A group of one digit needs none; else the two first digits of
-  // each 32 items are taken by ballot and only the rest by atomics.
+  // Full tiles with few digits: atomics on one address are served one lane at a time. A group of one digit needs none; else the two first
+  // digits of each 32 items are taken by ballot and only the rest by atomics.
   __device__ __forceinline__ void rank_few_digits(int group) {
     uint32_t rank[kGroup];
     const uint32_t first = __shfl_sync(~0u, digit_offset(group * kGroup), 0);
@@ -262,8 +269,10 @@ struct OnesweepBlock {
     if constexpr (kFromKeys) {  // from here on the ordered form
 #pragma unroll
       for (int item = 0; item < kItems; ++item) {
-        if constexpr (k64) input[item] = Record::split(arguments.order.to_ordered(Record::join(input[item])));
-        else input[item] = arguments.order.to_ordered(static_cast<Key>(input[item]));
+        if constexpr (k64)
+          input[item] = Record::split(arguments.order.to_ordered(Record::join(input[item])));
+        else
+          input[item] = arguments.order.to_ordered(static_cast<Key>(input[item]));
       }
     }
     if constexpr (!kIndexed) {
@@ -312,13 +321,13 @@ struct OnesweepBlock {
       if (lane >= distance) sum += other;
     }
     if (lane == 31) store_shared(shared + kWarpSums + warp * 4, sum);
-    asm volatile("bar.sync 1, 256;" ::: "memory");
+    sync_first_threads<kRadixBins>();
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const uint32_t other = load_shared(shared + kWarpSums + k * 4);
       if (k < warp) sum += other;
     }
-    asm volatile("bar.sync 1, 256;" ::: "memory");  // the sums may be written again
+    sync_first_threads<kRadixBins>();  // the sums may be written again
     return sum - value;
   }
 
@@ -340,8 +349,10 @@ struct OnesweepBlock {
     }
   }
 
-  // Thread b: publishes the position after the tile's run of bin b, and keeps what must be added to a place in the tile to get the position in the row.
-  __device__ __forceinline__ void find_offsets(const TilePlace& place, uint32_t tile, uint32_t* word, uint32_t total, uint32_t start) const {
+  // Thread b: publishes the position after the tile's run of bin b, and keeps what must be added to a place in the tile to get the position
+  // in the row.
+  __device__ __forceinline__ void find_offsets(const TilePlace& place, uint32_t tile, uint32_t* word, uint32_t total,
+                                               uint32_t start) const {
     uint32_t before;
     if (place.number == 0) {  // the row's first tile starts from the bins: all later words are positions in the row
       before = scan_bins(arguments.bins[(static_cast<uint64_t>(place.row) * arguments.passes + role.digit) * kRadixBins + thread]);
@@ -359,7 +370,9 @@ struct OnesweepBlock {
     constexpr int kShift = kItems * kThreads / kRadixBins >= 128 ? 7 : 6;
     return place >> kShift & (31 * kUnit);
   }
-  __device__ __forceinline__ static uint32_t staged_place(uint32_t place) { return place * kUnit ^ swizzle(place * kUnit); }
+  __device__ __forceinline__ static uint32_t staged_place(uint32_t place) {
+    return place * kUnit ^ swizzle(place * kUnit);
+  }
 
   __device__ __forceinline__ void scatter(const TilePlace& place) const {
 #pragma unroll
@@ -376,32 +389,42 @@ struct OnesweepBlock {
         at[k] ^= swizzle(at[k]);
         if (own + item * 32 < place.items) {
           store_shared(shared + kRecords + at[k] * kScale, Record::stage(input[item], own_place + item * 32, own_index + item * 32));
-          if constexpr (kSplit) store_shared(shared + kIndices + at[k], kFromKeys ? own_index + item * 32 : input_index[kFromKeys ? 0 : item]);
+          if constexpr (kSplit)
+            store_shared(shared + kIndices + at[k], kFromKeys ? own_index + item * 32 : input_index[kFromKeys ? 0 : item]);
         }
       }
     }
   }
 
   __device__ __forceinline__ uint32_t index_of(const Word& word, uint32_t split_index, const TilePlace& place) const {
-    if constexpr (Record::kPacked) return place.first + (word & 0xffff);
-    else if constexpr (Record::kPair) return word.y;
-    else return split_index;
+    if constexpr (Record::kPacked)
+      return place.first + (word & 0xffff);
+    else if constexpr (Record::kPair)
+      return word.y;
+    else
+      return split_index;
   }
 
   // Must a stand after b? By the bits sorted so far, then by position. `index` is that of split records.
   __device__ __forceinline__ bool after(const Word& a, Code a_code, uint32_t a_index, const Word& b, Code b_code, uint32_t b_index) const {
     const Code a_bits = view.sorted_bits(a_code), b_bits = view.sorted_bits(b_code);
-    if constexpr (!kIndexed) return a_bits > b_bits;
-    else if constexpr (kSplit) return a_bits > b_bits || (a_bits == b_bits && a_index > b_index);
-    else if constexpr (Record::kPacked) return (a_bits << 16 | (a & 0xffff)) > (b_bits << 16 | (b & 0xffff));
-    else return (static_cast<uint64_t>(a_bits) << 32 | a.y) > (static_cast<uint64_t>(b_bits) << 32 | b.y);
+    if constexpr (!kIndexed)
+      return a_bits > b_bits;
+    else if constexpr (kSplit)
+      return a_bits > b_bits || (a_bits == b_bits && a_index > b_index);
+    else if constexpr (Record::kPacked)
+      return (a_bits << 16 | (a & 0xffff)) > (b_bits << 16 | (b & 0xffff));
+    else
+      return (static_cast<uint64_t>(a_bits) << 32 | a.y) > (static_cast<uint64_t>(b_bits) << 32 | b.y);
   }
 
   __device__ __forceinline__ void write_output(uint64_t position, Code ordered, uint32_t index) const {
     if (!kIndexed || arguments.keys_out != nullptr) arguments.keys_out[position] = arguments.order.from_ordered(static_cast<Key>(ordered));
     if constexpr (kIndexed) {
-      if (arguments.index_bytes == 8) static_cast<int64_t*>(arguments.indices_out)[position] = index;
-      else static_cast<uint32_t*>(arguments.indices_out)[position] = index;
+      if (arguments.index_bytes == 8)
+        static_cast<int64_t*>(arguments.indices_out)[position] = index;
+      else
+        static_cast<uint32_t*>(arguments.indices_out)[position] = index;
     }
   }
 
@@ -458,7 +481,8 @@ struct OnesweepBlock {
         for (int k = 0; k < kBatch; ++k) {
           const bool valid = thread + (group * kGroup + first + k) * kThreads < place.items;
           const uint32_t split_index = kSplit ? index[kSplit ? first + k : 0] : 0;
-          wrong |= valid && after(before[k], view.code(Record::ordered_of_word(before[k])), before_index[k], word[first + k], code[first + k], split_index);
+          wrong |= valid && after(before[k], view.code(Record::ordered_of_word(before[k])), before_index[k], word[first + k],
+                                  code[first + k], split_index);
         }
       }
     }
@@ -467,14 +491,16 @@ struct OnesweepBlock {
     for (int k = 0; k < kGroup; ++k) {
       if (thread + (group * kGroup + k) * kThreads >= place.items) continue;
       const uint32_t position_index = index_of(word[k], kSplit ? index[kSplit ? k : 0] : 0, place);
-      if (final) write_output(place.row_start + offset[k], Record::ordered_of_word(word[k]), position_index);
-      else write_record(place.row_start + offset[k], Record::ordered_of_word(word[k]), position_index);
+      if (final)
+        write_output(place.row_start + offset[k], Record::ordered_of_word(word[k]), position_index);
+      else
+        write_record(place.row_start + offset[k], Record::ordered_of_word(word[k]), position_index);
     }
     return wrong;
   }
 
-  // Exchanges neighbours until the tile is in order, then writes it again. Not seen outside tests; loops are kept rolled, or their registers would be
-  // spilled in the main path.
+  // Exchanges neighbours until the tile is in order, then writes it again. Not seen outside tests; loops are kept rolled, or their
+  // registers would be spilled in the main path.
   __device__ __forceinline__ void repair(const TilePlace& place) const {
     bool exchanged;
     do {
@@ -513,8 +539,10 @@ struct OnesweepBlock {
       if constexpr (kSplit) split_index = load_shared(shared + kIndices + at);
       const Code ordered = Record::ordered_of_word(word);
       const uint64_t position = place.row_start + (load_shared(shared + kOffsets + view.offset(ordered)) + i);
-      if (writes_outputs()) write_output(position, ordered, index_of(word, split_index, place));
-      else write_record(position, ordered, index_of(word, split_index, place));
+      if (writes_outputs())
+        write_output(position, ordered, index_of(word, split_index, place));
+      else
+        write_record(position, ordered, index_of(word, split_index, place));
     }
   }
 
@@ -564,7 +592,8 @@ struct OnesweepBlock {
       if (thread == kThreads - 1) {
         store_shared(shared + kNextTile, next_tile);
         if constexpr (Policy::kShape.prefetch) {
-          const bool one_digit = load_shared(shared + kOneDigit) != 0;  // slower then: middle pass 410 us with, 335-350 without (H200, 2^26)
+          const bool one_digit =
+              load_shared(shared + kOneDigit) != 0;  // slower then: middle pass 410 us with, 335-350 without (H200, 2^26)
           store_shared(shared + kOneDigit, 0);
           if (!one_digit && next_tile < arguments.tiles) prefetch(next_tile);
         }
@@ -591,7 +620,8 @@ struct OnesweepBlock {
 };
 
 template <class Policy>
-__global__ __launch_bounds__(Policy::kShape.threads, 1) void onesweep_pass_kernel(const __grid_constant__ PassArguments<typename Policy::Key> arguments) {
+__global__ __launch_bounds__(Policy::kShape.threads,
+                             1) void onesweep_pass_kernel(const __grid_constant__ PassArguments<typename Policy::Key> arguments) {
   extern __shared__ __align__(1024) uint8_t staging[];
   const PassRole role = pass_role(arguments.control, Policy::kKind, arguments.slot, arguments.passes);
   if (!role.active) return;

@@ -1,4 +1,5 @@
-// What every slot of a radix sort is given. The digit, the buffers and whether there is anything to do follow on the device (radix_control.cuh).
+// What every slot of a radix sort is given. The digit, the buffers and whether there is anything to do follow on the device
+// (radix_control.cuh).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,21 +20,21 @@ using CodeOf = std::conditional_t<sizeof(Key) == 8, uint64_t, uint32_t>;
 
 template <class Key>
 struct PassArguments {
-  KeyOrder<Key> order;          // for to_ordered and from_ordered
-  CodeOf<Key> clamp = 0;        // order.clamp and order.zero in the width that codes are computed in
+  KeyOrder<Key> order;    // for to_ordered and from_ordered
+  CodeOf<Key> clamp = 0;  // order.clamp and order.zero in the width that codes are computed in
   CodeOf<Key> zero = 0;
-  uint32_t flip = 0;            // all ones when descending: flips the digits
+  uint32_t flip = 0;  // all ones when descending: flips the digits
 
   const Key* keys_in = nullptr;
   Key* keys_out = nullptr;      // null: not wanted
   void* indices_out = nullptr;  // int64 or int32
   int index_bytes = 8;
-  void* records[2] = {nullptr, nullptr};            // see radix_control.cuh: [0] workspace, [1] the other buffer
+  void* records[2] = {nullptr, nullptr};             // see radix_control.cuh: [0] workspace, [1] the other buffer
   uint32_t* record_indices[2] = {nullptr, nullptr};  // 64-bit keys only
   RadixControl* control = nullptr;
-  const uint32_t* bins = nullptr;                   // [rows][passes][256]
-  uint32_t* look_back[2] = {nullptr, nullptr};      // table of step j: [j mod 2]
-  uint64_t look_back_words = 0;                     // per table
+  const uint32_t* bins = nullptr;               // [rows][passes][256]
+  uint32_t* look_back[2] = {nullptr, nullptr};  // table of step j: [j mod 2]
+  uint64_t look_back_words = 0;                 // per table
 
   uint32_t length = 0;
   uint32_t rows = 1;
@@ -49,13 +50,21 @@ struct PassArguments {
 template <class Key, bool kIndexed>
 cudaError_t launch_pass(PassKind kind, TileClass tile_class, const PassArguments<Key>& arguments, int grid, cudaStream_t stream);
 
-template <> cudaError_t launch_pass<uint8_t, true>(PassKind, TileClass, const PassArguments<uint8_t>&, int, cudaStream_t);
-template <> cudaError_t launch_pass<uint16_t, true>(PassKind, TileClass, const PassArguments<uint16_t>&, int, cudaStream_t);
-template <> cudaError_t launch_pass<uint32_t, true>(PassKind, TileClass, const PassArguments<uint32_t>&, int, cudaStream_t);
-template <> cudaError_t launch_pass<uint64_t, true>(PassKind, TileClass, const PassArguments<uint64_t>&, int, cudaStream_t);
-template <> cudaError_t launch_pass<uint8_t, false>(PassKind, TileClass, const PassArguments<uint8_t>&, int, cudaStream_t);
-template <> cudaError_t launch_pass<uint16_t, false>(PassKind, TileClass, const PassArguments<uint16_t>&, int, cudaStream_t);
-template <> cudaError_t launch_pass<uint32_t, false>(PassKind, TileClass, const PassArguments<uint32_t>&, int, cudaStream_t);
-template <> cudaError_t launch_pass<uint64_t, false>(PassKind, TileClass, const PassArguments<uint64_t>&, int, cudaStream_t);
+template <>
+cudaError_t launch_pass<uint8_t, true>(PassKind, TileClass, const PassArguments<uint8_t>&, int, cudaStream_t);
+template <>
+cudaError_t launch_pass<uint16_t, true>(PassKind, TileClass, const PassArguments<uint16_t>&, int, cudaStream_t);
+template <>
+cudaError_t launch_pass<uint32_t, true>(PassKind, TileClass, const PassArguments<uint32_t>&, int, cudaStream_t);
+template <>
+cudaError_t launch_pass<uint64_t, true>(PassKind, TileClass, const PassArguments<uint64_t>&, int, cudaStream_t);
+template <>
+cudaError_t launch_pass<uint8_t, false>(PassKind, TileClass, const PassArguments<uint8_t>&, int, cudaStream_t);
+template <>
+cudaError_t launch_pass<uint16_t, false>(PassKind, TileClass, const PassArguments<uint16_t>&, int, cudaStream_t);
+template <>
+cudaError_t launch_pass<uint32_t, false>(PassKind, TileClass, const PassArguments<uint32_t>&, int, cudaStream_t);
+template <>
+cudaError_t launch_pass<uint64_t, false>(PassKind, TileClass, const PassArguments<uint64_t>&, int, cudaStream_t);
 
 }  // namespace gpusort

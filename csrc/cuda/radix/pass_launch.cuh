@@ -20,17 +20,20 @@ cudaError_t launch_policy(const PassArguments<typename Policy::Key>& arguments, 
 template <class Key, bool kIndexed, TileClass kClass, int kPermutePeriod>
 cudaError_t launch_kind(PassKind kind, const PassArguments<Key>& arguments, int grid, cudaStream_t stream) {
   if constexpr (sizeof(Key) >= 2) {
-    if (kind == PassKind::kLast) return launch_policy<PassPolicy<Key, kIndexed, PassKind::kLast, kClass, kPermutePeriod>>(arguments, grid, stream);
+    if (kind == PassKind::kLast)
+      return launch_policy<PassPolicy<Key, kIndexed, PassKind::kLast, kClass, kPermutePeriod>>(arguments, grid, stream);
   }
   if constexpr (sizeof(Key) >= 4) {
-    if (kind == PassKind::kMiddle) return launch_policy<PassPolicy<Key, kIndexed, PassKind::kMiddle, kClass, kPermutePeriod>>(arguments, grid, stream);
+    if (kind == PassKind::kMiddle)
+      return launch_policy<PassPolicy<Key, kIndexed, PassKind::kMiddle, kClass, kPermutePeriod>>(arguments, grid, stream);
   }
   return launch_policy<PassPolicy<Key, kIndexed, PassKind::kFirst, kClass, kPermutePeriod>>(arguments, grid, stream);
 }
 
 template <class Key, bool kIndexed, int kPermutePeriod = 0>
 cudaError_t launch_pass_of(PassKind kind, TileClass tile_class, const PassArguments<Key>& arguments, int grid, cudaStream_t stream) {
-  if (tile_class == TileClass::kMedium) return launch_kind<Key, kIndexed, TileClass::kMedium, kPermutePeriod>(kind, arguments, grid, stream);
+  if (tile_class == TileClass::kMedium)
+    return launch_kind<Key, kIndexed, TileClass::kMedium, kPermutePeriod>(kind, arguments, grid, stream);
   return launch_kind<Key, kIndexed, TileClass::kLarge, kPermutePeriod>(kind, arguments, grid, stream);
 }
 

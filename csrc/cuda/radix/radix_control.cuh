@@ -1,13 +1,15 @@
-// What the histogram read tells the passes, and what each launch slot makes of it: the schedule is decided on the device, without a host read.
+// What the histogram read tells the passes, and what each launch slot makes of it: the schedule is decided on the device, without a host
+// read.
 //
-// k = number of live digits (not constant in every row; 0 also when every row is sorted already). Live digit number j (j = 0 .. k-1) is step j:
+// k = number of live digits (not constant in every row; 0 also when every row is sorted already). Live digit number j (j = 0 .. k-1) is
+// step j:
 //
 //   k = 0   the first slot copies keys and writes 0, 1, 2, ...; the other slots leave at once
 //   k = 1   the first slot does everything: keys in, outputs out
 //   k > 1   the first slot is step 0, middle slot j is step j (it leaves at once from j = k - 1 on), the last slot is step k - 1
 //
-// Step j writes record buffer (k - 2 - j) mod 2, so the last step always reads buffer 0, which lies in the workspace; buffer 1 may lie in the outputs.
-// A step also clears the look-back table of the next one; the histogram kernel clears the first.
+// Step j writes record buffer (k - 2 - j) mod 2, so the last step always reads buffer 0, which lies in the workspace; buffer 1 may lie in
+// the outputs. A step also clears the look-back table of the next one; the histogram kernel clears the first.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +20,23 @@ namespace gpusort {
 
 // Zeroed before the histogram kernel; at most radix_plan_detail::kControlBytes.
 struct RadixControl {
-  uint32_t live_bits[2];     // low and high word: bits of the sorted-by window in which some key differs from the first of its row
-  uint32_t unsorted;         // some key is smaller than the one before it in its row
-  uint32_t zeros_seen;       // 1: -0.0, 2: +0.0. These three are kept for keys-only sorts: do keys with equal codes have different bits?
-  uint32_t nan_ones[2];      // bits set in some NaN
-  uint32_t nan_zeros[2];     // bits clear in some NaN
+  uint32_t live_bits[2];  // low and high word: bits of the sorted-by window in which some key differs from the first of its row
+  uint32_t unsorted;      // some key is smaller than the one before it in its row
+  uint32_t zeros_seen;    // 1: -0.0, 2: +0.0. These three are kept for keys-only sorts: do keys with equal codes have different bits?
+  uint32_t nan_ones[2];   // bits set in some NaN
+  uint32_t nan_zeros[2];  // bits clear in some NaN
   uint32_t tickets[kMaxRadixPasses];  // one counter per slot: the next tile
 };
 static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the plan reserves less");
 
 // What a slot has to do.
 struct PassRole {
-  int live;      // live digits
-  int step;      // which of them this slot sorts by
-  int digit;     // its number among all digits
+  int live;   // live digits
+  int step;   // which of them this slot sorts by
+  int digit;  // its number among all digits
   bool active;
-  bool final;    // writes the outputs
-  int target;    // record buffers
+  bool final;  // writes the outputs
+  int target;  // record buffers
   int source;
 };
 
@@ -58,7 +60,8 @@ __device__ __forceinline__ PassRole pass_role(const RadixControl* control, PassK
 
 // Keys-only sorts have no index by which equal codes could be put in order; do such keys differ in their bits at all?
 __device__ __forceinline__ bool equal_codes_differ(const RadixControl* control) {
-  return control->zeros_seen == 3 || (control->nan_ones[0] & control->nan_zeros[0]) != 0 || (control->nan_ones[1] & control->nan_zeros[1]) != 0;
+  return control->zeros_seen == 3 || (control->nan_ones[0] & control->nan_zeros[0]) != 0 ||
+         (control->nan_ones[1] & control->nan_zeros[1]) != 0;
 }
 
 }  // namespace gpusort

@@ -6,7 +6,8 @@
 //      which buffers, is decided on the device (radix_control.cuh); a slot that is not needed leaves at once
 //
 // Traffic for 32-bit keys with int64 indices: 4 (histogram) + 4 + 8 (first) + 2 * 16 (middle) + 8 + 12 (last) = 68 bytes per element.
-// The index is implied in the first slot, 32 bits between slots, and widened in the last. Keys travel in their ordered form (core/key_order.h).
+// The index is implied in the first slot, 32 bits between slots, and widened in the last. Keys travel in their ordered form
+// (core/key_order.h).
 #include "radix_sort.h"
 
 #include <cuda_runtime.h>
@@ -31,7 +32,8 @@ PassKind kind_of_slot(int slot, int passes) {
 }
 
 template <class Key>
-cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* workspace, cudaStream_t stream) {
+cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* workspace,
+                             cudaStream_t stream) {
   HistogramArguments<Key> arguments;
   arguments.order = order;
   arguments.keys = static_cast<const Key*>(problem.keys_in);
@@ -52,7 +54,8 @@ cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, 
 }
 
 template <class Key>
-cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* workspace, cudaStream_t stream) {
+cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* workspace,
+                          cudaStream_t stream) {
   PassArguments<Key> arguments;
   arguments.order = order;
   arguments.clamp = order.clamp;
@@ -65,7 +68,9 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   arguments.records[0] = slice<void>(workspace, plan.records_offset);
   arguments.record_indices[0] = slice<uint32_t>(workspace, plan.record_indices_offset);
   const bool pairs = plan.indexed && sizeof(Key) < 8;  // records of 8 bytes, else keys alone
-  arguments.records[1] = plan.second_records_offset >= 0 ? slice<void>(workspace, plan.second_records_offset) : pairs ? problem.indices_out : problem.keys_out;
+  arguments.records[1] = plan.second_records_offset >= 0 ? slice<void>(workspace, plan.second_records_offset)
+                         : pairs                         ? problem.indices_out
+                                                         : problem.keys_out;
   arguments.record_indices[1] = static_cast<uint32_t*>(problem.indices_out);
   arguments.control = slice<RadixControl>(workspace, plan.control_offset);
   arguments.bins = slice<uint32_t>(workspace, plan.bins_offset);
@@ -90,12 +95,14 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
 }
 
 template <class Key>
-cudaError_t launch_wide(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* workspace, cudaStream_t stream) {
+cudaError_t launch_wide(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* workspace,
+                        cudaStream_t stream) {
   WidePassArguments<Key> arguments;
   arguments.order = order;
   arguments.keys_in = static_cast<const Key*>(problem.keys_in);
   arguments.keys[0] = slice<Key>(workspace, plan.records_offset);
-  arguments.keys[1] = plan.second_records_offset >= 0 ? slice<Key>(workspace, plan.second_records_offset) : static_cast<Key*>(problem.keys_out);
+  arguments.keys[1] =
+      plan.second_records_offset >= 0 ? slice<Key>(workspace, plan.second_records_offset) : static_cast<Key*>(problem.keys_out);
   arguments.indices[0] = slice<int64_t>(workspace, plan.record_indices_offset);
   arguments.indices[1] = static_cast<int64_t*>(problem.indices_out);
   arguments.keys_wanted = problem.keys_out != nullptr;

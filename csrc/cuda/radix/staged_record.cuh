@@ -1,8 +1,10 @@
 // The forms a key and its index take on their way through a pass, and how a pass sees them: as a digit, and as an order.
 //
 //   in registers  `Input`: what was loaded, the key in its ordered form (core/key_order.h)
-//   staged        `Word` in shared memory, in digit order. 32-bit keys: (ordered, index). 8- and 16-bit keys of the first slot: ordered << 16 | place
-//                 in the tile, since the index follows from the place. 64-bit keys: the key, its index in an array of its own. Keys only: the key
+//   staged        `Word` in shared memory, in digit order. 32-bit keys: (ordered, index). 8- and 16-bit keys of the first slot: ordered <<
+//   16 | place
+//                 in the tile, since the index follows from the place. 64-bit keys: the key, its index in an array of its own. Keys only:
+//                 the key
 //   in memory     between slots: the same pairs as 8-byte records; 64-bit keys and indices in two arrays; keys alone
 #pragma once
 
@@ -33,22 +35,32 @@ struct StagedRecord {
 
   // The ordered key inside an Input or a Word.
   __device__ __forceinline__ static Code ordered_of_input(const Input& input) {
-    if constexpr (k64) return join(input);
-    else if constexpr (std::is_same_v<Input, uint2>) return input.x;
-    else return input;
+    if constexpr (k64)
+      return join(input);
+    else if constexpr (std::is_same_v<Input, uint2>)
+      return input.x;
+    else
+      return input;
   }
   __device__ __forceinline__ static Code ordered_of_word(const Word& word) {
-    if constexpr (k64) return join(word);
-    else if constexpr (kPair) return word.x;
-    else if constexpr (kPacked) return word >> 16;
-    else return word;
+    if constexpr (k64)
+      return join(word);
+    else if constexpr (kPair)
+      return word.x;
+    else if constexpr (kPacked)
+      return word >> 16;
+    else
+      return word;
   }
 
   // `place`: position in the tile. `index`: position in the row (of split records: ignored here).
   __device__ __forceinline__ static Word stage(const Input& input, uint32_t place, uint32_t index) {
-    if constexpr (kPacked) return input << 16 | place;
-    else if constexpr (kPair && kFromKeys) return make_uint2(input, index);
-    else return input;
+    if constexpr (kPacked)
+      return input << 16 | place;
+    else if constexpr (kPair && kFromKeys)
+      return make_uint2(input, index);
+    else
+      return input;
   }
 };
 
@@ -70,7 +82,8 @@ struct DigitView {
     const uint32_t first = arguments.begin_bit + digit * kRadixBits;
     const uint32_t bits = min(arguments.window_bits - digit * kRadixBits, kRadixBits);
     const uint32_t digit_mask = (1u << bits) - 1;
-    view.so_far = static_cast<Code>(static_cast<Code>(~Code{0}) >> (sizeof(Code) * 8 - first - bits)) & static_cast<Code>(~Code{0} << arguments.begin_bit);
+    view.so_far = static_cast<Code>(static_cast<Code>(~Code{0}) >> (sizeof(Code) * 8 - first - bits)) &
+                  static_cast<Code>(~Code{0} << arguments.begin_bit);
     view.high = first >= 32;
     view.shift = sizeof(Key) == 8 ? first & 31 : (first - 2) & 31;
     view.mask = sizeof(Key) == 8 ? digit_mask : digit_mask << 2;

@@ -1,8 +1,9 @@
-// Radix pass for rows whose positions do not fit 32 bits: the plain form of onesweep_pass.cuh, for sizes that only the memory of large GPUs can hold.
+// Radix pass for rows whose positions do not fit 32 bits: the plain form of onesweep_pass.cuh, for sizes that only the memory of large GPUs
+// can hold.
 //
-// Same steps per tile (rank, scan, look-back, scatter through shared memory, write), but positions, indices and look-back words have 64 bits, ranks come
-// from match.any, which is in lane order by definition, and keys keep their own bits between the steps. Keys and indices lie in two arrays.
-// Step j of k live digits writes buffer 1 (the outputs) when k - 1 - j is even, so that the last one does; k = 0 copies.
+// Same steps per tile (rank, scan, look-back, scatter through shared memory, write), but positions, indices and look-back words have 64
+// bits, ranks come from match.any, which is in lane order by definition, and keys keep their own bits between the steps. Keys and indices
+// lie in two arrays. Step j of k live digits writes buffer 1 (the outputs) when k - 1 - j is even, so that the last one does; k = 0 copies.
 #include "wide_pass.h"
 
 #include <cuda_runtime.h>
@@ -89,7 +90,9 @@ __global__ __launch_bounds__(kThreads) void wide_pass_kernel(const __grid_consta
     if (!final) {
       uint64_t* table = reinterpret_cast<uint64_t*>(arguments.look_back[(arguments.slot + 1) & 1]);
       const uint64_t groups = arguments.look_back_words / kRadixBins;
-      for (uint64_t i = groups * tile / arguments.tiles * kRadixBins + thread; i < groups * (tile + 1) / arguments.tiles * kRadixBins; i += kThreads) table[i] = 0;
+      for (uint64_t i = groups * tile / arguments.tiles * kRadixBins + thread; i < groups * (tile + 1) / arguments.tiles * kRadixBins;
+           i += kThreads)
+        table[i] = 0;
     }
 
     uint32_t digit[kItems], rank[kItems];
@@ -120,7 +123,8 @@ __global__ __launch_bounds__(kThreads) void wide_pass_kernel(const __grid_consta
     }
     Position before;
     if (number == 0) {
-      before = exclusive_sum(arguments.bins[(static_cast<uint64_t>(row) * arguments.passes + role.digit) * kRadixBins + thread], position_sums);
+      before =
+          exclusive_sum(arguments.bins[(static_cast<uint64_t>(row) * arguments.passes + role.digit) * kRadixBins + thread], position_sums);
     } else {
       before = look_back<4>(word, tile, kRadixBins);
     }

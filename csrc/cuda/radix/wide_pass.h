@@ -15,11 +15,11 @@ template <class Key>
 struct WidePassArguments {
   KeyOrder<Key> order;
   const Key* keys_in = nullptr;
-  Key* keys[2] = {nullptr, nullptr};           // [0] workspace, [1] the outputs or what stands for them
-  int64_t* indices[2] = {nullptr, nullptr};    // null: keys only
-  bool keys_wanted = true;                     // the last step writes keys
+  Key* keys[2] = {nullptr, nullptr};         // [0] workspace, [1] the outputs or what stands for them
+  int64_t* indices[2] = {nullptr, nullptr};  // null: keys only
+  bool keys_wanted = true;                   // the last step writes keys
   RadixControl* control = nullptr;
-  const unsigned long long* bins = nullptr;    // [rows][passes][256]
+  const unsigned long long* bins = nullptr;  // [rows][passes][256]
   unsigned long long* look_back[2] = {nullptr, nullptr};
   uint64_t look_back_words = 0;
   uint64_t length = 0;

@@ -1,0 +1,171 @@
+// The radix plan: passes, tiles, slices of the workspace, memory budgets. Pure arithmetic, checked against what the contract promises.
+#include "../../csrc/plan/radix_plan.h"
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "check.h"
+
+using namespace gpusort;
+
+namespace {
+
+char keys_storage, indices_storage;
+
+SortProblem make_problem(int key_bytes, int64_t rows, int64_t length, bool keys, int index_bytes) {
+  SortProblem problem;
+  problem.key.bytes = key_bytes;
+  problem.rows = rows;
+  problem.length = length;
+  problem.end_bit = key_bytes * 8;
+  problem.keys_out = keys ? &keys_storage : nullptr;
+  problem.indices_out = index_bytes != 0 ? &indices_storage : nullptr;
+  problem.index_bytes = index_bytes == 0 ? 8 : index_bytes;
+  return problem;
+}
+
+constexpr PassKind kKinds[] = {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast};
+
+// Slices are aligned, inside the workspace, and do not overlap.
+void check_layout(const SortProblem& problem, const RadixPlan& plan) {
+  const int64_t word = plan.wide ? 8 : 4;
+  const int64_t numel = problem.numel();
+  const bool apart = problem.key.bytes == 8 || plan.wide;
+  const int64_t record = plan.indexed && !apart ? 8 : problem.key.bytes;
+  std::vector<std::pair<int64_t, int64_t>> slices;  // offset, bytes
+  auto add = [&](int64_t offset, int64_t bytes) {
+    if (offset >= 0) slices.emplace_back(offset, bytes);
+  };
+  add(plan.control_offset, 256);
+  add(plan.bins_offset, problem.rows * plan.passes * 256 * word);
+  for (int64_t offset : plan.look_back_offset) add(offset, plan.look_back_words * word);
+  add(plan.records_offset, numel * record);
+  add(plan.record_indices_offset, numel * word);
+  add(plan.second_records_offset, numel * record);
+  int64_t end = 0;
+  for (auto [offset, bytes] : slices) {
+    CHECK(offset % 256 == 0);
+    CHECK(offset >= end);  // they are listed in order
+    end = offset + bytes;
+  }
+  CHECK(end <= plan.workspace_bytes);
+  CHECK(plan.workspace_bytes - end < 256);
+  CHECK(plan.cleared_bytes <= (plan.look_back_offset[0] >= 0 ? plan.look_back_offset[0] : plan.workspace_bytes));
+  if (plan.bins_offset >= 0) CHECK(plan.cleared_bytes >= plan.bins_offset + problem.rows * plan.passes * 256 * word);
+}
+
+void check_tiles(const SortProblem& problem, const DeviceTraits& device, const RadixPlan& plan) {
+  int64_t most = 0;
+  for (PassKind kind : kKinds) {
+    const int slot = static_cast<int>(kind);
+    const TileShape shape = radix_tile_shape(problem.key.bytes, plan.indexed, plan.tile_class, kind);
+    const int64_t tile = plan.wide ? 4096 : shape.tile_items();
+    CHECK(plan.tiles_per_row[slot] * tile >= problem.length);
+    CHECK((plan.tiles_per_row[slot] - 1) * tile < problem.length);
+    CHECK(plan.grid[slot] >= 1);
+    CHECK(plan.grid[slot] <= device.sm_count * (plan.wide ? 2 : 1));
+    CHECK(plan.grid[slot] <= plan.tiles(kind, problem.rows));
+    if (plan.tiles(kind, problem.rows) > most) most = plan.tiles(kind, problem.rows);
+    if (!plan.wide)
+      CHECK(radix_shared_bytes(shape, radix_staged_bytes(problem.key.bytes, plan.indexed, kind)) <= device.shared_bytes_per_block);
+  }
+  CHECK(plan.look_back_words == most * 256);
+  CHECK(plan.histogram_grid >= 1 && plan.histogram_grid <= device.sm_count);
+  CHECK(plan.histogram_chunk >= 4096 && plan.histogram_chunk * problem.key.bytes <= 65536);
+}
+
+void check_all_shapes() {
+  const DeviceTraits device;
+  for (int key_bytes : {1, 2, 4, 8}) {
+    for (auto [rows, length] : std::vector<std::pair<int64_t, int64_t>>{{1, 1},
+                                                                        {1, 2},
+                                                                        {1, 20000},
+                                                                        {3, 5},
+                                                                        {1, 1 << 20},
+                                                                        {1, 1 << 26},
+                                                                        {1, (1 << 26) + 1},
+                                                                        {256, 262144},
+                                                                        {64, 1 << 20},
+                                                                        {4, 1 << 24},
+                                                                        {8192, 20000},
+                                                                        {70000, 32768},
+                                                                        {1, (int64_t{1} << 31) + 5},
+                                                                        {1, kMaxNarrowLength},
+                                                                        {1, kMaxNarrowLength + 1}}) {
+      for (bool keys : {true, false}) {
+        for (int index_bytes : {0, 4, 8}) {
+          if (!keys && index_bytes == 0) continue;
+          const SortProblem problem = make_problem(key_bytes, rows, length, keys, index_bytes);
+          const RadixPlan plan = plan_radix_sort(problem, device);
+          CHECK(plan.passes == key_bytes);
+          CHECK(plan.wide == (length > kMaxNarrowLength));
+          CHECK(plan.indexed == (index_bytes != 0));
+          check_layout(problem, plan);
+          check_tiles(problem, device, plan);
+        }
+      }
+    }
+  }
+}
+
+// The contract: at most 8 bytes per element beyond the outputs for 32-bit keys, 12 for 64-bit, with int64 indices. A fifth of a byte is for
+// tables.
+void check_budget() {
+  const DeviceTraits device;
+  auto extra = [&](int key_bytes, bool keys, int index_bytes) {
+    const SortProblem problem = make_problem(key_bytes, 1, 1 << 26, keys, index_bytes);
+    return static_cast<double>(plan_radix_sort(problem, device).workspace_bytes) / static_cast<double>(problem.numel());
+  };
+  constexpr double kTables = 0.2;
+  CHECK(extra(1, true, 8) <= kTables);
+  CHECK(extra(2, true, 8) <= 8 + kTables);
+  CHECK(extra(4, true, 8) <= 8 + kTables);
+  CHECK(extra(8, true, 8) <= 12 + kTables);
+  CHECK(extra(4, false, 8) <= 8 + kTables);
+  CHECK(extra(8, true, 4) <= 12 + kTables);
+  CHECK(extra(8, false, 8) <= 20 + kTables);
+  CHECK(extra(1, true, 0) <= kTables);
+  CHECK(extra(2, true, 0) <= 2 + kTables);
+  CHECK(extra(4, true, 0) <= 4 + kTables);
+  CHECK(extra(8, true, 0) <= 8 + kTables);
+  CHECK(extra(4, true, 4) <= 16 + kTables);
+}
+
+void check_windows() {
+  const DeviceTraits device;
+  SortProblem problem = make_problem(4, 1, 100000, true, 8);
+  for (auto [begin, end, passes] : std::vector<std::tuple<int, int, int>>{
+           {0, 0, 0}, {17, 17, 0}, {0, 1, 1}, {3, 11, 1}, {3, 12, 2}, {0, 20, 3}, {8, 32, 3}, {0, 32, 4}}) {
+    problem.begin_bit = begin;
+    problem.end_bit = end;
+    const RadixPlan plan = plan_radix_sort(problem, device);
+    CHECK(plan.passes == passes);
+    check_layout(problem, plan);
+  }
+}
+
+void check_tile_choice() {
+  DeviceTraits device;
+  auto tile_class = [&](int64_t rows, int64_t length) {
+    return plan_radix_sort(make_problem(4, rows, length, true, 8), device).tile_class;
+  };
+  CHECK(tile_class(1, 1 << 26) == TileClass::kLarge);
+  CHECK(tile_class(1, 1 << 24) == TileClass::kLarge);
+  CHECK(tile_class(64, 1 << 20) == TileClass::kLarge);
+  CHECK(tile_class(1, 1 << 20) == TileClass::kMedium);   // one tile per SM
+  CHECK(tile_class(8192, 20000) == TileClass::kMedium);  // two large tiles would be 61 % full
+  device.shared_bytes_per_block = 101376;                // consumer GPUs
+  CHECK(tile_class(1, 1 << 26) == TileClass::kMedium);
+}
+
+}  // namespace
+
+int main() {
+  check_all_shapes();
+  check_budget();
+  check_windows();
+  check_tile_choice();
+  return report();
+}
