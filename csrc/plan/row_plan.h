@@ -30,6 +30,7 @@ struct RowPlan {
   int64_t rows_per_block = 0;
   int64_t blocks = 0;           // in all; above 2^31 - 1 the launcher makes several launches
   int shared_bytes = 0;         // dynamic, per block
+  int shared_limit = 0;         // the most a block of this device may use: one value for every launch, so that concurrent callers agree
   int64_t workspace_bytes = 0;  // none of the kernels needs any: a row that must be sorted again keeps its notes in its own output
 };
 
@@ -127,7 +128,7 @@ inline RowPlan lanes_plan(RowKernel kernel, row_shapes::LaneShape shape, const S
   return plan;
 }
 
-inline RowPlan block_plan(int threads, int items, const SortProblem& problem) {
+inline RowPlan block_plan(int threads, int items, const SortProblem& problem, const DeviceTraits& traits) {
   RowPlan plan;
   plan.kernel = RowKernel::kBlock;
   plan.items = items;
@@ -135,6 +136,7 @@ inline RowPlan block_plan(int threads, int items, const SortProblem& problem) {
   plan.rows_per_block = 1;
   plan.blocks = problem.rows;
   plan.shared_bytes = static_cast<int>(row_shared_bytes(problem.key.bytes, static_cast<int64_t>(threads) * items));
+  plan.shared_limit = static_cast<int>(traits.shared_bytes_per_block - row_shapes::kStaticSharedBytes);
   return plan;
 }
 
@@ -176,7 +178,7 @@ inline RowPlan plan_row_sort(const SortProblem& problem, const DeviceTraits& tra
   const int64_t rows_per_sm = (problem.rows + traits.sm_count - 1) / traits.sm_count;
   const auto few_rows_plan = [&](const row_shapes::FewRowsBlockShape& shape) {
     const int64_t warps = (length + shape.items * 32 - 1) / (shape.items * 32);
-    return block_plan(static_cast<int>(warps * 32), shape.items, problem);
+    return block_plan(static_cast<int>(warps * 32), shape.items, problem, traits);
   };
   if (rows_per_sm == 1) {
     for (const auto& shape : row_shapes::kOneRowPerSm) {
@@ -188,7 +190,7 @@ inline RowPlan plan_row_sort(const SortProblem& problem, const DeviceTraits& tra
     }
   }
   for (const auto& shape : row_shapes::kBlockShapes) {
-    if (length <= static_cast<int64_t>(shape.threads) * shape.items) return block_plan(shape.threads, shape.items, problem);
+    if (length <= static_cast<int64_t>(shape.threads) * shape.items) return block_plan(shape.threads, shape.items, problem, traits);
   }
   return plan;
 }

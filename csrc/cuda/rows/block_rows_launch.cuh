@@ -8,12 +8,10 @@ namespace gpusort {
 
 template <class U, int kItems>
 cudaError_t launch_block_shape(const RowArguments<U>& arguments, const RowPlan& plan, unsigned blocks, cudaStream_t stream) {
-  constexpr int kSharedWithoutAsking = 48 * 1024 - static_cast<int>(row_shapes::kStaticSharedBytes);
-  if (plan.shared_bytes > kSharedWithoutAsking) {
-    const cudaError_t status =
-        cudaFuncSetAttribute(block_rows_kernel<U, kItems>, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_bytes);
-    if (status != cudaSuccess) return status;
-  }
+  // Always the device's whole allowance: another thread may be between this call and its own launch.
+  const cudaError_t status =
+      cudaFuncSetAttribute(block_rows_kernel<U, kItems>, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_limit);
+  if (status != cudaSuccess) return status;
   block_rows_kernel<U, kItems><<<blocks, plan.threads, plan.shared_bytes, stream>>>(arguments);
   return cudaGetLastError();
 }
@@ -21,22 +19,14 @@ cudaError_t launch_block_shape(const RowArguments<U>& arguments, const RowPlan& 
 template <class U>
 cudaError_t launch_block_rows(const RowArguments<U>& arguments, const RowPlan& plan, unsigned blocks, cudaStream_t stream) {
   switch (plan.items) {
-    case 4:
-      return launch_block_shape<U, 4>(arguments, plan, blocks, stream);
-    case 8:
-      return launch_block_shape<U, 8>(arguments, plan, blocks, stream);
-    case 12:
-      return launch_block_shape<U, 12>(arguments, plan, blocks, stream);
-    case 16:
-      return launch_block_shape<U, 16>(arguments, plan, blocks, stream);
-    case 17:
-      return launch_block_shape<U, 17>(arguments, plan, blocks, stream);
-    case 20:
-      return launch_block_shape<U, 20>(arguments, plan, blocks, stream);
-    case 32:
-      return launch_block_shape<U, 32>(arguments, plan, blocks, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 4: return launch_block_shape<U, 4>(arguments, plan, blocks, stream);
+    case 8: return launch_block_shape<U, 8>(arguments, plan, blocks, stream);
+    case 12: return launch_block_shape<U, 12>(arguments, plan, blocks, stream);
+    case 16: return launch_block_shape<U, 16>(arguments, plan, blocks, stream);
+    case 17: return launch_block_shape<U, 17>(arguments, plan, blocks, stream);
+    case 20: return launch_block_shape<U, 20>(arguments, plan, blocks, stream);
+    case 32: return launch_block_shape<U, 32>(arguments, plan, blocks, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 
