@@ -144,7 +144,7 @@ inline RowPlan block_plan(int threads, int items, const SortProblem& problem, co
 
 // The longest row the row kernels take on this device; 0 when it can hold none.
 inline int64_t row_sort_max_length(int key_bytes, const DeviceTraits& traits) {
-  if (traits.sm_count < 1 || traits.compute_major < 7 || traits.shared_bytes_per_block < 48 * 1024) return 0;
+  if (traits.sm_count < 1 || traits.compute_major < 8 || traits.shared_bytes_per_block < 48 * 1024) return 0;
   int64_t longest = 0;
   for (const auto& shape : row_shapes::kBlockShapes) {
     const int64_t capacity = static_cast<int64_t>(shape.threads) * shape.items;
