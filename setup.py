@@ -29,15 +29,15 @@ DEBUG = os.environ.get("DEBUG") == "1"
 
 
 def sources(*patterns: str) -> list[str]:
-    found = {path.relative_to(ROOT).as_posix() for pattern in patterns for path in ROOT.glob(pattern)}
-    return sorted(found)
+    return sorted({path.relative_to(ROOT).as_posix() for pattern in patterns for path in ROOT.glob(pattern)})
 
 
 def find_nvcc() -> str | None:
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
-    search_path = os.pathsep.join([f"{home}/bin" for home in homes[:2] if home] + [os.environ.get("PATH", ""), f"{homes[2]}/bin"])
-    found = None if os.environ.get("GPUSORT_CUDA") == "0" else shutil.which("nvcc", path=search_path)
-    if found is None and os.environ.get("GPUSORT_CUDA") == "1":
+    homes = [home for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")) if home]
+    search_path = os.pathsep.join([*(f"{home}/bin" for home in homes), os.environ.get("PATH", ""), "/usr/local/cuda/bin"])
+    wanted = os.environ.get("GPUSORT_CUDA")
+    found = None if wanted == "0" else shutil.which("nvcc", path=search_path)
+    if found is None and wanted == "1":
         sys.exit("GPUSORT_CUDA=1, but there is no nvcc in CUDA_HOME, CUDA_PATH, PATH or /usr/local/cuda")
     return found
 
@@ -65,10 +65,7 @@ def architecture_flags(architectures: list[str]) -> list[str]:
 NVCC = find_nvcc()
 HOST_SOURCES = [path for path in sources("csrc/ops/*.cpp", "csrc/cpu/**/*.cpp", "csrc/plan/**/*.cpp") if not path.endswith("_cuda.cpp")]
 CUDA_SOURCES = sources("csrc/ops/*_cuda.cpp", "csrc/cuda/**/*.cpp", "csrc/cuda/**/*.cu", "csrc/plan/**/*.cpp")
-HEADERS = sources("csrc/**/*.h", "csrc/**/*.cuh")
-EXTENSIONS = [Extension("torch_gpusort._C", HOST_SOURCES, depends=HEADERS)]
-if NVCC:
-    EXTENSIONS.append(Extension("torch_gpusort._C_cuda", CUDA_SOURCES, depends=HEADERS))
+EXTENSIONS = [Extension("torch_gpusort._C", HOST_SOURCES)] + ([Extension("torch_gpusort._C_cuda", CUDA_SOURCES)] if NVCC else [])
 
 
 class BuildLibraries(build_ext):
@@ -78,39 +75,38 @@ class BuildLibraries(build_ext):
         return os.path.join(*fullname.split(".")) + ".so"
 
     def build_extensions(self) -> None:
+        sys.stdout.reconfigure(line_buffering=True)
         self.set_up_commands()
         objects = {source: self.objects_dir / f"{source}.o" for extension in self.extensions for source in extension.sources}
-        pending = [job for job in ((*item, self.compile_command(*item)) for item in objects.items()) if is_stale(*job[1:])]
+        compilations = [(source, target, self.compile_command(source, target)) for source, target in objects.items()]
+        pending = [compilation for compilation in compilations if is_stale(*compilation[1:])]
         jobs = int(os.environ.get("MAX_JOBS") or len(os.sched_getaffinity(0)))
-        print(
-            f"torch_gpusort: {len(pending)} of {len(objects)} objects to compile, {jobs} at a time; torch {torch.__version__}", flush=True
-        )
-        if NVCC:
-            print(f"torch_gpusort: CUDA with {NVCC} for {' '.join(self.architectures)}", flush=True)
-        else:
-            print("torch_gpusort: no nvcc, so CPU kernels only", flush=True)
-            for folder in (ROOT, Path(self.build_lib)):  # a CUDA library left by an earlier build would be loaded
+        cuda = f"CUDA for {' '.join(self.architectures)} with {NVCC}" if NVCC else "no nvcc, so CPU kernels only"
+        print(f"torch_gpusort: torch {torch.__version__}; {cuda}; compiling {len(pending)} of {len(objects)} objects, {jobs} at a time")
+        if not NVCC:  # a CUDA library left by an earlier build would be loaded
+            for folder in (ROOT, Path(self.build_lib)):
                 (folder / "torch_gpusort" / "_C_cuda.so").unlink(missing_ok=True)
         with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(lambda job: run(job[0], job[1], job[2]), pending))
+            list(pool.map(lambda compilation: run(*compilation), pending))
         for extension in self.extensions:
-            target = Path(self.get_ext_fullpath(extension.name))
-            link = self.link_command(extension, [str(objects[source]) for source in extension.sources], target)
-            if is_stale(target, link, inputs=[objects[source] for source in extension.sources], record_dir=self.objects_dir):
-                run(target.name, target, link, record_dir=self.objects_dir)
+            inputs = [objects[source] for source in extension.sources]
+            library = self.objects_dir / Path(self.get_ext_filename(extension.name)).name
+            command = self.link_command(extension, [str(path) for path in inputs], library)
+            if is_stale(library, command, inputs):
+                run(library.name, library, command)
+            self.mkpath(os.path.dirname(self.get_ext_fullpath(extension.name)))
+            self.copy_file(str(library), self.get_ext_fullpath(extension.name))
 
     def set_up_commands(self) -> None:
         self.objects_dir = ROOT / "build" / f"torch-{torch.__version__}{'-debug' if DEBUG else ''}"
         self.architectures = cuda_architectures() if NVCC else []
         self.torch_dir = Path(torch.__file__).parent
-        major, minor = TORCH_TARGET
-        common = ["-std=c++17", f"-DTORCH_TARGET_VERSION={(major << 56) | (minor << 48):#018x}ULL"]
-        common += ["-g", "-O0"] if DEBUG else ["-O3"]
+        target = f"-DTORCH_TARGET_VERSION={(TORCH_TARGET[0] << 56) | (TORCH_TARGET[1] << 48):#018x}ULL"
+        common = ["-std=c++17", target, *(["-g", "-O0"] if DEBUG else ["-O3"])]
         host = ["-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden"]
         self.cxx = shlex.split(os.environ.get("CXX", "g++"))
-        include = ["-isystem", str(self.torch_dir / "include")]
         version = f'-DGPUSORT_VERSION="{self.distribution.get_version()}"'
-        self.host_command = [*self.cxx, *common, *host, "-Wall", "-Wextra", version, *include]
+        self.host_command = [*self.cxx, *common, *host, "-Wall", "-Wextra", version, "-isystem", str(self.torch_dir / "include")]
         if NVCC:
             self.cuda_dir = Path(NVCC).resolve().parent.parent
             built_for = f'-DGPUSORT_CUDA_ARCHITECTURES="{" ".join(self.architectures)}"'
@@ -120,10 +116,8 @@ class BuildLibraries(build_ext):
             self.nvcc_command += ["-Xptxas", "-v"] if os.environ.get("GPUSORT_PTXAS") == "1" else []
 
     def compile_command(self, source: str, target: Path) -> list[str]:
-        if source.endswith(".cu"):
-            command = self.nvcc_command
-        else:
-            command = self.cuda_host_command if source.endswith("_cuda.cpp") or source.startswith("csrc/cuda/") else self.host_command
+        on_host = self.cuda_host_command if source.endswith("_cuda.cpp") or source.startswith("csrc/cuda/") else self.host_command
+        command = self.nvcc_command if source.endswith(".cu") else on_host
         return [*command, "-MMD", "-MF", f"{target}.d", "-c", source, "-o", str(target)]
 
     def link_command(self, extension: Extension, objects: list[str], target: Path) -> list[str]:
@@ -135,24 +129,21 @@ class BuildLibraries(build_ext):
         return [*self.cxx, "-shared", "-Wl,--exclude-libs,ALL", *objects, *libraries, "-o", str(target)]
 
 
-def is_stale(target: Path, command: list[str], inputs: list[Path] | None = None, record_dir: Path | None = None) -> bool:
+def is_stale(target: Path, command: list[str], inputs: list[Path] | None = None) -> bool:
     """Whether `target` has to be made: it is missing, was made by another command, or is older than an input."""
-    record = (record_dir / target.name if record_dir else target).with_suffix(".command")
-    if not target.exists() or not record.exists() or record.read_text() != shlex.join(command):
+    record = Path(f"{target}.command")
+    if not (target.exists() and record.exists() and record.read_text() == shlex.join(command)):
         return True
-    if inputs is None:
-        dependencies = Path(f"{target}.d").read_text().replace("\\\n", " ").split()[1:]
-        inputs = [ROOT / name for name in dependencies]
+    inputs = inputs or [ROOT / name for name in Path(f"{target}.d").read_text().replace("\\\n", " ").split()[1:]]
     return any(not path.exists() or path.stat().st_mtime > target.stat().st_mtime for path in inputs)
 
 
-def run(name: str, target: Path, command: list[str], record_dir: Path | None = None) -> None:
-    print(f"  {name}", flush=True)
+def run(name: str, target: Path, command: list[str]) -> None:
+    print(f"  {name}")
     target.parent.mkdir(parents=True, exist_ok=True)
     if subprocess.run(command, cwd=ROOT).returncode != 0:
-        sys.exit(f"torch_gpusort: {name} failed; the command was\n{shlex.join(command)}" if DEBUG else f"torch_gpusort: {name} failed")
-    record = (record_dir / target.name if record_dir else target).with_suffix(".command")
-    record.write_text(shlex.join(command))
+        sys.exit(f"torch_gpusort: {name} failed")
+    Path(f"{target}.command").write_text(shlex.join(command))
 
 
 setup(ext_modules=EXTENSIONS, cmdclass={"build_ext": BuildLibraries}, options={"bdist_wheel": {"py_limited_api": "cp310"}})
