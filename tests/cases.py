@@ -316,7 +316,7 @@ def sorted_values(x, descending=False):
     """`x` sorted along the last dim by torch or NumPy, for inputs of merges."""
     if x.dtype in PARTS:
         order = np.argsort(x.detach().cpu().numpy(), axis=-1, kind="stable")
-        return x.gather(-1, torch.from_numpy(np.ascontiguousarray(order[..., ::-1] if descending else order)).to(x.device))
+        return x.gather(-1, torch.from_numpy((order[..., ::-1] if descending else order).copy()).to(x.device))
     order = torch.sort(comparable(x), dim=-1, descending=descending, stable=True).indices
     return x.view(SIGNED_OF_SIZE[x.element_size()]).gather(-1, order).view(x.dtype)
 

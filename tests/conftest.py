@@ -1,6 +1,10 @@
 """Devices, markers and the line that says what needed a GPU."""
 
 import gc
+import os
+
+# Where other programs use the cores too, threads that spin while they wait make small parallel calls a thousand times slower.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import pytest
 import torch

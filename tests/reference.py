@@ -7,6 +7,8 @@ later position.
 Nothing here uses torch_gpusort.
 """
 
+import re
+
 import numpy as np
 import torch
 from cases import COMPLEX, FLOATS, INFINITY_BITS, INTEGERS, SIGNED_OF_SIZE, comparable
@@ -19,12 +21,12 @@ UNSIGNED_OF_SIZE = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 def bits_of(x):
     """The bit patterns as NumPy unsigned integers; complex128 gets a last axis of two words."""
-    x = x.detach().cpu().contiguous()
-    if x.dtype is torch.complex128:
-        return torch.view_as_real(x).contiguous().numpy().view(np.uint64)
-    if x.dtype is torch.complex64:
-        return x.numpy().view(np.uint64)
-    return x.view(SIGNED_OF_SIZE[x.element_size()]).numpy().view(UNSIGNED_OF_SIZE[x.element_size()])
+    x = x.detach()
+    if x.dtype in COMPLEX:
+        words = torch.view_as_real(x.cpu().contiguous()).numpy().view(np.uint64)
+        return words.reshape(x.shape) if x.dtype is torch.complex64 else words
+    # As integers before anything is copied: a copy of bools makes every nonzero byte a one.
+    return x.view(SIGNED_OF_SIZE[x.element_size()]).cpu().contiguous().numpy().view(UNSIGNED_OF_SIZE[x.element_size()])
 
 
 def signed_view(x):
@@ -55,7 +57,7 @@ def gather_tensor(x, order, dim):
     order = torch.as_tensor(np.ascontiguousarray(order) if isinstance(order, np.ndarray) else order, device=x.device)
     if x.dtype in COMPLEX:
         return x.gather(dim, order)
-    return x.contiguous().view(SIGNED_OF_SIZE[x.element_size()]).gather(dim, order).view(x.dtype)
+    return signed_view(x).gather(dim, order).view(x.dtype)
 
 
 # ---- order
@@ -65,9 +67,9 @@ def numpy_keys(x):
     """NumPy numbers that order as the contract says: bfloat16 and float8 widened exactly, True for every nonzero byte, the rest as
     they are.
     """
-    x = x.detach().cpu().contiguous()
     if x.dtype is torch.bool:
-        return (x.view(torch.uint8).numpy() != 0).astype(np.uint8)
+        return (bits_of(x) != 0).astype(np.uint8)
+    x = x.detach().cpu().contiguous()
     if x.dtype in FLOATS and x.dtype not in (torch.float16, torch.float32, torch.float64):
         return x.to(torch.float32).numpy()
     return x.numpy()
@@ -174,9 +176,7 @@ def assert_is_stable_sort(x, values, indices, dim=-1, descending=False):
     del seen
     if values is not None:
         values = values.movedim(dim, -1)
-        assert torch.equal(signed_view(values.contiguous()), signed_view(x.contiguous()).gather(-1, indices)), (
-            f"values are not the input's bits: {what}"
-        )
+        assert torch.equal(signed_view(values), signed_view(x).gather(-1, indices)), f"values are not the input's bits: {what}"
     keys = comparable(x).gather(-1, indices)
     before, after = keys[..., :-1], keys[..., 1:]
     if descending:
@@ -192,8 +192,7 @@ def cat_bits_last(a, b):
     """cat(a, b) along the last dim with the bits kept (any dtype)."""
     if a.dtype in COMPLEX:
         return torch.cat([a, b], -1)
-    signed = SIGNED_OF_SIZE[a.element_size()]
-    return torch.cat([a.contiguous().view(signed), b.contiguous().view(signed)], -1).view(a.dtype)
+    return torch.cat([signed_view(a), signed_view(b)], -1).view(a.dtype)
 
 
 def co_ranks(a, b, descending=False):
@@ -202,11 +201,28 @@ def co_ranks(a, b, descending=False):
     return np.concatenate([[0], np.cumsum(order < a.shape[-1])]).astype(np.int64)
 
 
+# ---- the names of options
+
+
+def allowed_options(call, name):
+    """The values that an option may have, read from the error of a wrong one: "<name> is <value>; allowed are <values>"
+    (or: takes <values>)."""
+    try:
+        call()
+    except ValueError as error:
+        text = str(error)
+        listing = re.search(r"\b(?:allowed are|takes)\b(.*)", text)
+        assert name in text and listing, f"the error of a wrong {name} does not list the right ones: {text}"
+        listed = re.findall(r"'(\w+)'|\b(\d+)\b", listing[1])
+        return [word or int(number) for word, number in listed]
+    raise AssertionError(f"a wrong {name} was accepted")
+
+
 # ---- torch's own layout rule
 
 
 def strides_of_torch_sort(x, dim=-1):
-    """The strides that torch.sort gives values and indices for an input laid out like `x` (asked of torch, on no data)."""
-    stand_in = torch.empty_strided(x.shape, x.stride(), dtype=torch.float32, device="meta")
+    """The strides that torch.sort gives values and indices for an input laid out like `x` (asked of torch)."""
+    stand_in = torch.empty_strided(x.shape, x.stride(), dtype=torch.float32).zero_()
     values, indices = torch.sort(stand_in, dim=dim, stable=True)
     return values.stride(), indices.stride()

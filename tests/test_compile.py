@@ -1,12 +1,10 @@
 """opcheck, torch.compile, torch.export, TorchScript and fake tensors: the ops as torch's machinery sees them."""
 
-# ruff: noqa: B023 (the functions made in loops are called there and then)
-
 import io
 
 import pytest
 import torch
-from cases import DTYPES, make, name_of, two_sorted
+from cases import COMPLEX, DTYPES, make, name_of, two_sorted
 from reference import assert_stable_sort, signed_view
 from test_sort import SHAPES, layouts
 
@@ -58,29 +56,24 @@ def test_every_op_of_the_library_is_checked():
     assert {n for n in names if not n.startswith("_")} == covered
 
 
+def shape_functions(dtype, dim):
+    yield lambda t: gs.sort(t, dim)
+    yield lambda t: (gs.sort_keys(t, dim), gs.argsort(t, dim, index_dtype=torch.int32), gs.msort(t))
+    if dtype not in COMPLEX:
+        yield lambda t: gs.radix_sort(t, dim, begin_bit=1)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 def test_fake_results_have_the_real_ones_shape(device, dtype):
     """Meta tensors, for every layout and dim: shape, dtype and strides as the kernels give them."""
-    for what, x in layouts(dtype, device):
+    inputs = [*layouts(dtype, device), *((f"shape {shape}", torch.zeros(shape, dtype=dtype, device=device)) for shape in SHAPES)]
+    for what, x in inputs:
         meta = torch.empty_strided(x.shape, x.stride(), dtype=dtype, device="meta")
         for dim in (0, -1):
-            for function in (
-                lambda t: gs.sort(t, dim),
-                lambda t: (gs.sort_keys(t, dim), gs.argsort(t, dim, index_dtype=torch.int32)),
-                lambda t: gs.radix_sort(t, dim),
-                lambda t: (gs.msort(t),),
-            ):
-                for real, fake in zip(function(x), function(meta)):
-                    assert (real.shape, real.dtype, real.stride()) == (
-                        fake.shape,
-                        fake.dtype,
-                        fake.stride(),
-                    ) and fake.device.type == "meta", what
-    for shape in SHAPES:
-        for real, fake in zip(
-            gs.sort(torch.zeros(shape, dtype=dtype, device=device)), gs.sort(torch.zeros(shape, dtype=dtype, device="meta"))
-        ):
-            assert (real.shape, real.stride()) == (fake.shape, fake.stride())
+            for function in shape_functions(dtype, dim):
+                for real, fake in zip(function(x), function(meta), strict=True):
+                    assert (real.shape, real.dtype, fake.device.type) == (fake.shape, fake.dtype, "meta"), what
+                    assert real.stride() == fake.stride(), what
     a, b = (torch.zeros(2, n, dtype=dtype, device="meta") for n in (3, 4))
     assert gs.merge(a, b).shape == (2, 7) and gs.merge(a, b, return_indices=True).indices.dtype is torch.int64
     assert gs.merge_by_key(a, a, b, b)[1].shape == (2, 7)
@@ -147,7 +140,8 @@ def test_compiled_by_inductor(device):
 
     def function(x):
         values, indices = gs.sort(x * 2, -1, True)
-        return gs.merge(gs.sort_keys(x), gs.sort_keys(x + 1)) - 1, values + 1, indices + 1
+        low = gs.radix_sort(x, end_bit=24, kernel="auto", digit_bits=8).values
+        return gs.merge(gs.sort_keys(x), gs.sort_keys(x + 1), kernel="tiled") - 1, values + 1, indices + 1, low
 
     compiled = torch.compile(function, fullgraph=True, dynamic=True)
     for n in (40, 3001):
@@ -194,6 +188,8 @@ def test_exported_and_loaded_again(device):
         assert all(torch.equal(got, want) for got, want in zip(loaded(x, a, b), Sorter()(x, a, b)))
 
 
+deprecated = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # but people use it
+
 SCRIPT = """
 def f(x: Tensor):
     return torch.ops.gpusort.sort(x, 0, True, True)
@@ -208,6 +204,7 @@ def h(a: Tensor, b: Tensor):
 """
 
 
+@deprecated
 def test_torchscript(device):
     unit = torch.jit.CompilationUnit(SCRIPT)
     x = make("zipf", (50, 4), torch.int64, device)
@@ -222,6 +219,7 @@ def test_torchscript(device):
         assert torch.equal(got, want)
 
 
+@deprecated
 def test_scripted_and_saved(device, tmp_path):
     def function(x: torch.Tensor):
         return torch.ops.gpusort.sort(x, 0, True)

@@ -79,6 +79,9 @@ runpy.run_module("torch_gpusort", run_name="__main__")
 """
     result = run(code=code, CUDA_VISIBLE_DEVICES="")
     assert result.returncode == 1, f"exit {result.returncode}\n{result.stdout}\n{result.stderr}"
+    assert "equal" in result.stdout and "NO" in result.stdout and "Traceback" not in result.stderr, (
+        "the exit status is that of some other failure"
+    )
 
 
 def test_a_wrong_command_exits_two_with_the_commands_listed():

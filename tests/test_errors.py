@@ -40,7 +40,7 @@ def refused(error, call, *words):
         call()
     text = str(caught.value)
     for word in words:
-        assert str(word) in text, f"{word!r} is not in the message: {text}"
+        assert str(word).lower() in text.lower(), f"{word!r} is not in the message: {text}"
     assert not any(prefix in text for prefix in ("IndexError:", "TypeError:", "ValueError:", "RuntimeError:")), (
         f"the type's name is in the text: {text}"
     )
@@ -66,7 +66,7 @@ def test_dim_out_of_range(device, name, shape, dim):
 def test_unsupported_dtype(device, name, dtype):
     for n in (0, 1, 8, 5000):
         x = torch.zeros(n, dtype=torch.uint8 if dtype.itemsize == 1 else torch.int32, device=device).view(dtype)
-        refused(TypeError, lambda: getattr(gs, name)(x), "input", dtype, "float32")
+        refused(TypeError, lambda: getattr(gs, name)(x), "input", str(dtype).removeprefix("torch."), "float32")
 
 
 @pytest.mark.parametrize("name", [*ONE_TENSOR, "msort"])
@@ -144,8 +144,8 @@ def test_co_rank_arguments(device):
     k = torch.arange(12, device=device)
     refused((TypeError, ValueError), lambda: gs.co_rank(k.float(), a, b), "k", "float32", "int64")
     refused((TypeError, ValueError), lambda: gs.co_rank(k, a, b.double()), "float32", "float64")
-    refused(ValueError, lambda: gs.co_rank(k, a.expand(2, 5), b), "a", "1")
-    refused(ValueError, lambda: gs.co_rank(k, a, b.expand(2, 6)), "b", "1")
+    refused(ValueError, lambda: gs.co_rank(k, a.expand(2, 5), b), "a", 2, 5, "dim")
+    refused(ValueError, lambda: gs.co_rank(k, a, b.expand(2, 6)), "b", 2, 6, "dim")
     for outside in (-1, 12, 2**40, -(2**40)):
         try:
             i = gs.co_rank(torch.tensor([outside], device=device), a, b)
@@ -188,11 +188,11 @@ def raw_calls(x):
     yield lambda: ops.argsort(x, 2)
     yield lambda: ops.radix_sort(x, begin_bit=-1)
     yield lambda: ops.radix_sort(x, end_bit=65)
-    yield lambda: ops.radix_sort(x, kernel="magic")
+    yield lambda: ops.radix_sort(x, algorithm="magic")
     yield lambda: ops.radix_sort(x, digit_bits=9)
     yield lambda: ops.merge(x, x.double())
     yield lambda: ops.merge(x, x[None])
-    yield lambda: ops.merge(x, x, kernel="magic")
+    yield lambda: ops.merge(x, x, algorithm="magic")
     yield lambda: ops.merge_with_indices(x[0], x)
     yield lambda: ops.merge_by_key(x, x[:1], x, x)
     yield lambda: ops.co_rank(x, x, x)

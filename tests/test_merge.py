@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 import torch
 from cases import COMPLEX, DTYPES, FLOATS, distributions_of, make, name_of, two_sorted
-from reference import assert_is_stable_sort, assert_stable_sort, bits_of, cat_bits_last, gather_tensor, signed_view, stable_order, take_bits
+from reference import (
+    allowed_options,
+    assert_is_stable_sort,
+    assert_stable_sort,
+    bits_of,
+    cat_bits_last,
+    gather_tensor,
+    signed_view,
+    stable_order,
+    take_bits,
+)
 
 import torch_gpusort as gs
 
@@ -159,11 +169,24 @@ def test_results(device):
         assert torch.equal(merged, one) and merged.data_ptr() != one.data_ptr()
 
 
-@pytest.mark.parametrize("kernel", ["auto", "tiled"])
-def test_kernels_by_name(device, kernel):
-    for dtype in (torch.uint8, torch.float16, torch.float32, torch.int64):
-        for lengths in LENGTHS:
-            check(*two_sorted(lengths, dtype, device, name="zipf"), kernel=kernel)
+def test_kernels_by_name(device):
+    """Every kernel that the error of a wrong name lists."""
+    a, b = two_sorted((3, 2), torch.float32, device)
+    kernels = allowed_options(lambda: gs.merge(a, b, kernel="no such"), "kernel")
+    assert {"auto", "tiled"} <= set(kernels)
+    for kernel in kernels:
+        for dtype in (torch.uint8, torch.float16, torch.float32, torch.int64):
+            for lengths in LENGTHS:
+                check(*two_sorted(lengths, dtype, device, name="zipf"), kernel=kernel)
+        for rows, lengths in (((3,), (3001, 4099)), ((50,), (70, 0)), ((2, 2), (5000, 1))):
+            for descending in BOTH:
+                check(*two_sorted(lengths, torch.float32, device, name="nans", rows=rows, descending=descending), descending, kernel=kernel)
+        a, b = make("sorted", 30_000, torch.int32, device).split(10_000)[:2]
+        check(a, b, kernel=kernel)
+        check(b, a, kernel=kernel)
+        unsorted = make("random_bits", 9000, torch.float32, device), make("random_bits", 7000, torch.float32, device, seed=1)
+        indices = gs.merge(*unsorted, return_indices=True, kernel=kernel).indices
+        assert torch.equal(indices.sort().values.cpu(), torch.arange(16_000)), f"{kernel}: no permutation of an unsorted input"
 
 
 def test_check_verifies_both_inputs(device):

@@ -1,16 +1,17 @@
 """radix_sort: stable by bits [begin_bit, end_bit) of the order-preserving unsigned key, whole keys and windows of them."""
 
+# ruff: noqa: B023 (the functions made in loops are called there and then)
+
 import numpy as np
 import pytest
 import torch
 from cases import COMPLEX, DTYPES, EDGE_LENGTHS, distributions_of, make, make_rows, name_of
-from reference import assert_stable_sort, bits_of, strides_of_torch_sort, window_order
+from reference import allowed_options, assert_stable_sort, bits_of, strides_of_torch_sort, window_order
 
 import torch_gpusort as gs
 
 BOTH = (False, True)
 REAL = [dtype for dtype in DTYPES if dtype not in COMPLEX]
-every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
 every_real_dtype = pytest.mark.parametrize("dtype", REAL, ids=name_of)
 
 
@@ -22,7 +23,7 @@ def check(x, dim=-1, descending=False, begin_bit=0, end_bit=None, **options):
     return result
 
 
-@every_dtype
+@every_real_dtype
 def test_whole_keys(device, dtype):
     for n in EDGE_LENGTHS:
         if n <= 1025 or n % 2:
@@ -96,11 +97,26 @@ def test_two_windows_make_a_whole_sort(device, dtype):
     assert_stable_sort(x, (high.values, low.indices.gather(1, high.indices)))
 
 
-@pytest.mark.parametrize("digit_bits", [None, 8])
-def test_digit_bits_and_kernel(device, digit_bits):
-    for dtype in (torch.uint8, torch.float16, torch.int32, torch.float64):
-        for n in (0, 1, 300, 30_000):
-            check(make("random_bits", n, dtype, device), kernel="auto", digit_bits=digit_bits)
+@pytest.mark.parametrize("dtype", COMPLEX, ids=name_of)
+def test_complex_has_no_unsigned_key(device, dtype):
+    for n in (0, 1, 5000):
+        with pytest.raises(TypeError, match=rf"input.*{name_of(dtype)}"):
+            gs.radix_sort(make("uniform", n, dtype, device))
+
+
+def test_kernels_and_digits_by_name(device):
+    """Every kernel and every digit size that the errors of wrong ones list."""
+    x = torch.zeros(3, dtype=torch.int32, device=device)
+    kernels = allowed_options(lambda: gs.radix_sort(x, kernel="no such"), "kernel")
+    assert "auto" in kernels
+    for kernel in kernels:
+        digits = allowed_options(lambda: gs.radix_sort(x, kernel=kernel, digit_bits=3), "digit_bits")
+        assert digits
+        for digit_bits in (None, *digits):
+            for dtype in (torch.uint8, torch.float16, torch.int32, torch.float64):
+                for n in (0, 1, 300, 30_000):
+                    check(make("random_bits", n, dtype, device), kernel=kernel, digit_bits=digit_bits)
+                check(make("random_bits", (3, 5000), dtype, device), -1, True, 1, 7, kernel=kernel, digit_bits=digit_bits)
 
 
 @pytest.mark.gpu

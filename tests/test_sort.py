@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from cases import BY_NAME, COMPLEX, DTYPES, EDGE_LENGTHS, FEW_LENGTHS, distributions_of, make, make_rows, name_of
-from reference import assert_is_stable_sort, assert_stable_sort, bits_of, stable_order, strides_of_torch_sort
+from reference import allowed_options, assert_is_stable_sort, assert_stable_sort, bits_of, stable_order, strides_of_torch_sort
 
 import torch_gpusort as gs
 
@@ -214,6 +214,19 @@ def test_index_dtype(device, dtype):
                 check(x, 0, descending, index_dtype=index_dtype)
 
 
+@one_of_each_width
+def test_algorithms_by_name(device, dtype):
+    """Every algorithm that the error of a wrong name lists, here or on the other device."""
+    names = allowed_options(lambda: gs.sort(torch.zeros(3, device=device), algorithm="no such"), "algorithm")
+    assert "auto" in names and len(names) > 1
+    for algorithm in names:
+        for shape in ((0,), (1,), (300,), (40, 33), (3, 5000), (2, 0), (70_001,)):
+            x = make("zipf", shape, dtype, device)
+            for descending in BOTH:
+                check(x, 0, descending, algorithm=algorithm)
+        check(make("zipf", (30, 200), dtype, device).t(), 0, algorithm=algorithm, index_dtype=torch.int32)
+
+
 def test_arguments_as_torch_sort_has_them(device):
     x = make("zipf", (40, 30), torch.float32, device)
     for result in (
@@ -280,6 +293,20 @@ def test_the_same_answer_every_time(device):
     order = stable_order(x)
     for _ in range(10):
         assert_stable_sort(x, gs.sort(x), order=order)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_any_number_of_cpu_threads(threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for dtype in (torch.uint8, torch.float32, torch.int64, torch.complex64):
+            for n in (0, 1, 1000, 33_000, 250_001):
+                check(make("zipf", n, dtype), descending=threads % 2 == 0)
+            check(make("zipf", (7, 9001), dtype), 0)
+            check(make("zipf", (7, 9001), dtype), 1)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_stale_memory_does_not_show(device):

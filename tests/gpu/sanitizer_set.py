@@ -5,9 +5,20 @@ back and compared with NumPy, which also makes initcheck see every element of th
 each tensor and each workspace is an allocation of its own, and one element too far is outside of it.
 """
 
+# ruff: noqa: B023 (the functions made in loops are called there and then)
+
 import torch
 from cases import make, two_sorted
-from reference import assert_indices, assert_stable_sort, assert_values, cat_bits_last, co_ranks, stable_order, window_order
+from reference import (
+    allowed_options,
+    assert_indices,
+    assert_stable_sort,
+    assert_values,
+    cat_bits_last,
+    co_ranks,
+    stable_order,
+    window_order,
+)
 
 import torch_gpusort as gs
 
@@ -47,6 +58,23 @@ def run_sorts():
         indices = gs.argsort(x.cuda(), dim, index_dtype=torch.int32).cpu()
         assert_indices(x, indices, stable_order(x, dim), f"argsort {name}", torch.int32)
         calls += 2
+    return calls
+
+
+def run_algorithms():
+    calls = 0
+    for algorithm in allowed_options(lambda: gs.sort(torch.zeros(1).cuda(), algorithm="no such"), "algorithm"):
+        for shape in ((40, 50), (3, 3000), (30_000,)):
+            x = make("zipf", shape, torch.float32)
+            values, indices = gs.sort(x.cuda(), algorithm=algorithm)
+            assert_stable_sort(x, (values.cpu(), indices.cpu()))
+            calls += 1
+    x = make("random_bits", 30_000, torch.float32)
+    for kernel in allowed_options(lambda: gs.radix_sort(x.cuda(), kernel="no such"), "kernel"):
+        for digit_bits in allowed_options(lambda: gs.radix_sort(x.cuda(), kernel=kernel, digit_bits=3), "digit_bits"):
+            values, indices = gs.radix_sort(x.cuda(), kernel=kernel, digit_bits=digit_bits)
+            assert_stable_sort(x, (values.cpu(), indices.cpu()))
+            calls += 1
     return calls
 
 
@@ -96,6 +124,11 @@ def run_merges():
             assert_values(both, keys.cpu(), order, -1, "merge_by_key")
             assert_values(cat_bits_last(p, q), payload.cpu(), order, -1, "merge_by_key")
             calls += 3
+        for kernel in allowed_options(lambda: gs.merge(a.cuda(), b.cuda(), kernel="no such"), "kernel"):
+            a, b = two_sorted((5000, 3001), dtype, name="zipf")
+            values, indices = gs.merge(a.cuda(), b.cuda(), return_indices=True, kernel=kernel)
+            assert_stable_sort(cat_bits_last(a, b), (values.cpu(), indices.cpu()))
+            calls += 1
         a, b = two_sorted((500, 300), dtype, name="zipf")
         k = torch.arange(0, 801, 7)
         assert (gs.co_rank(k.cuda(), a.cuda(), b.cuda()).cpu().numpy() == co_ranks(a, b)[k.numpy()]).all()
@@ -107,6 +140,6 @@ def run_merges():
 
 
 if __name__ == "__main__":
-    total = run_sorts() + run_layouts() + run_windows() + run_merges()
+    total = run_sorts() + run_algorithms() + run_layouts() + run_windows() + run_merges()
     torch.cuda.synchronize()
     print(f"SANITIZER SET: {total} calls, all results right")
