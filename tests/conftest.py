@@ -18,6 +18,9 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "two_gpus: needs two GPUs")
     config.addinivalue_line("markers", "gpu_memory(gib): needs that much free memory on the GPU")
 
+    for text in ("`torch.jit.*is deprecated", "ComplexHalf support is experimental"):  # tested on purpose
+        config.addinivalue_line("filterwarnings", f"ignore:{text}")
+
 
 def pytest_collection_modifyitems(items):
     for item in items:

@@ -211,7 +211,7 @@ def allowed_options(call, name):
         call()
     except ValueError as error:
         text = str(error)
-        listing = re.search(r"\b(?:allowed are|takes)\b(.*)", text)
+        listing = re.search(r"\b(?:allowed[\w ]* are|takes)\b(.*)", text)
         assert name in text and listing, f"the error of a wrong {name} does not list the right ones: {text}"
         listed = re.findall(r"'(\w+)'|\b(\d+)\b", listing[1])
         return [word or int(number) for word, number in listed]

@@ -133,12 +133,12 @@ def test_runs_on_the_current_stream(name):
     """The stream is kept busy while the input is still empty, then the input is written: work on any other stream would sort the zeros."""
     call, source = CALLS[name][1], fill(name, 5).cpu().pin_memory()
     want = answers(name, source)
-    call(source.cuda())
     side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
+        call(torch.zeros_like(source, device="cuda"))  # loads the kernels, and leaves memory for this stream with the allocator
+        side.synchronize()
         x = torch.zeros_like(source, device="cuda")
-        torch.cuda._sleep(100_000_000)
+        torch.cuda._sleep(400_000_000)
         x.copy_(source, non_blocking=True)
         got = call(x)
     assert not side.query(), "the host waited for the stream"
