@@ -71,20 +71,11 @@ class Followers {
       const void* b = static_cast<const char*>(problem_.b_payload) + row_ * problem_.b_length * bytes;
       void* out = static_cast<char*>(problem_.payload_out) + first * bytes;
       switch (bytes) {
-        case 1:
-          move_payloads<uint8_t>(a, b, out, problem_.a_length, sources, count);
-          break;
-        case 2:
-          move_payloads<uint16_t>(a, b, out, problem_.a_length, sources, count);
-          break;
-        case 4:
-          move_payloads<uint32_t>(a, b, out, problem_.a_length, sources, count);
-          break;
-        case 8:
-          move_payloads<uint64_t>(a, b, out, problem_.a_length, sources, count);
-          break;
-        default:
-          move_payloads<Payload16>(a, b, out, problem_.a_length, sources, count);
+        case 1: move_payloads<uint8_t>(a, b, out, problem_.a_length, sources, count); break;
+        case 2: move_payloads<uint16_t>(a, b, out, problem_.a_length, sources, count); break;
+        case 4: move_payloads<uint32_t>(a, b, out, problem_.a_length, sources, count); break;
+        case 8: move_payloads<uint64_t>(a, b, out, problem_.a_length, sources, count); break;
+        default: move_payloads<Payload16>(a, b, out, problem_.a_length, sources, count);
       }
     }
     if (problem_.indices_out == nullptr) return;
@@ -169,16 +160,11 @@ void co_rank_of(const MergeProblem& problem, const Order& order, const int64_t* 
 template <class Visit>
 void with_key_order(const MergeProblem& problem, const Visit& visit) {
   switch (problem.key.bytes) {
-    case 1:
-      return visit(uint8_t{}, problem.key.order<uint8_t>(problem.descending));
-    case 2:
-      return visit(uint16_t{}, problem.key.order<uint16_t>(problem.descending));
-    case 4:
-      return visit(uint32_t{}, problem.key.order<uint32_t>(problem.descending));
-    case 8:
-      return visit(uint64_t{}, problem.key.order<uint64_t>(problem.descending));
-    default:
-      return visit(uint128{}, WideOrder{problem.descending ? ~uint128{0} : uint128{0}});
+    case 1: return visit(uint8_t{}, problem.key.order<uint8_t>(problem.descending));
+    case 2: return visit(uint16_t{}, problem.key.order<uint16_t>(problem.descending));
+    case 4: return visit(uint32_t{}, problem.key.order<uint32_t>(problem.descending));
+    case 8: return visit(uint64_t{}, problem.key.order<uint64_t>(problem.descending));
+    default: return visit(uint128{}, WideOrder{problem.descending ? ~uint128{0} : uint128{0}});
   }
 }
 

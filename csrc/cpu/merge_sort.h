@@ -13,6 +13,7 @@
 #include "../core/co_rank.h"
 #include "../core/serial_merge.h"
 #include "parallel.h"
+#include "sort_method.h"
 
 namespace gpusort::cpu {
 
@@ -63,7 +64,7 @@ Word* merge_sort_slice(Word* words, Word* scratch, int64_t size) {
 template <class Word>
 Word* merge_sort_words(Word* words, Word* scratch, int64_t size, const Parallel& parallel) {
   int64_t slices = 1;  // a power of two, at least as many as threads, unless slices would get short
-  while (slices < parallel.threads() && size / (2 * slices) >= (1 << 13)) slices *= 2;
+  while (slices < parallel.threads() && size / (2 * slices) >= kElementsPerThread / 2) slices *= 2;
   if (slices == 1) return merge_sort_slice(words, scratch, size);
 
   parallel.for_each(slices, [&](int64_t s) {

@@ -18,8 +18,9 @@ struct SortPlan {
 // (EPYC, float32 and int64, one thread: 12 ns per element each).
 constexpr int64_t kShortRow = 100;
 
-// Elements that make another thread worth waking inside one row (EPYC, torch's OpenMP pool: a dozen parallel regions of 5 us).
-constexpr int64_t kElementsPerThread = 1 << 15;
+// Elements that make another thread worth waking inside one row. A radix sort meets its threads a dozen times: 5 us each when the cores are
+// free, a scheduler's time slice when they are not (EPYC, torch's OpenMP pool), against 10 ns per element.
+constexpr int64_t kElementsPerThread = 1 << 17;
 
 inline int64_t slices_for(int64_t elements, int threads) {
   return std::min<int64_t>(threads, 1 + elements / kElementsPerThread);

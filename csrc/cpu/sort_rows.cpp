@@ -197,14 +197,10 @@ void sort_rows_of(const SortProblem& problem, const SortPlan& plan, const Parall
 void sort_rows_by_plan(const SortProblem& problem, const SortPlan& plan, const Parallel& parallel) {
   if (problem.numel() == 0) return;
   switch (problem.key.bytes) {
-    case 1:
-      return sort_rows_of<uint8_t>(problem, plan, parallel);
-    case 2:
-      return sort_rows_of<uint16_t>(problem, plan, parallel);
-    case 4:
-      return sort_rows_of<uint32_t>(problem, plan, parallel);
-    default:
-      return sort_rows_of<uint64_t>(problem, plan, parallel);
+    case 1: return sort_rows_of<uint8_t>(problem, plan, parallel);
+    case 2: return sort_rows_of<uint16_t>(problem, plan, parallel);
+    case 4: return sort_rows_of<uint32_t>(problem, plan, parallel);
+    default: return sort_rows_of<uint64_t>(problem, plan, parallel);
   }
 }
 

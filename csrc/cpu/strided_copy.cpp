@@ -59,31 +59,21 @@ void scatter(const StridedRows& layout, const void* rows, void* strided, const P
 
 void gather_rows(const StridedRows& layout, const void* strided, void* rows, int element_bytes, const Parallel& parallel) {
   switch (element_bytes) {
-    case 1:
-      return gather<uint8_t>(layout, strided, rows, parallel);
-    case 2:
-      return gather<uint16_t>(layout, strided, rows, parallel);
-    case 4:
-      return gather<uint32_t>(layout, strided, rows, parallel);
-    case 8:
-      return gather<uint64_t>(layout, strided, rows, parallel);
-    default:
-      return gather<Bytes16>(layout, strided, rows, parallel);
+    case 1: return gather<uint8_t>(layout, strided, rows, parallel);
+    case 2: return gather<uint16_t>(layout, strided, rows, parallel);
+    case 4: return gather<uint32_t>(layout, strided, rows, parallel);
+    case 8: return gather<uint64_t>(layout, strided, rows, parallel);
+    default: return gather<Bytes16>(layout, strided, rows, parallel);
   }
 }
 
 void scatter_rows(const StridedRows& layout, const void* rows, void* strided, int element_bytes, const Parallel& parallel) {
   switch (element_bytes) {
-    case 1:
-      return scatter<uint8_t>(layout, rows, strided, parallel);
-    case 2:
-      return scatter<uint16_t>(layout, rows, strided, parallel);
-    case 4:
-      return scatter<uint32_t>(layout, rows, strided, parallel);
-    case 8:
-      return scatter<uint64_t>(layout, rows, strided, parallel);
-    default:
-      return scatter<Bytes16>(layout, rows, strided, parallel);
+    case 1: return scatter<uint8_t>(layout, rows, strided, parallel);
+    case 2: return scatter<uint16_t>(layout, rows, strided, parallel);
+    case 4: return scatter<uint32_t>(layout, rows, strided, parallel);
+    case 8: return scatter<uint64_t>(layout, rows, strided, parallel);
+    default: return scatter<Bytes16>(layout, rows, strided, parallel);
   }
 }
 

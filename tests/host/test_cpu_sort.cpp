@@ -91,20 +91,13 @@ std::vector<U> make_keys(int64_t count, int kind, std::mt19937_64& random) {
   for (int64_t i = 0; i < count; ++i) {
     const uint64_t bits = random();
     switch (kind) {
-      case 0:
-        keys[i] = static_cast<U>(bits);
-        break;
-      case 1:
-        keys[i] = static_cast<U>(bits % 3);
-        break;
-      case 2:
-        keys[i] = static_cast<U>(count - i);
-        break;
+      case 0: keys[i] = static_cast<U>(bits); break;
+      case 1: keys[i] = static_cast<U>(bits % 3); break;
+      case 2: keys[i] = static_cast<U>(count - i); break;
       case 3:
         keys[i] = static_cast<U>((bits & 1 ? U{0} : static_cast<U>(~U{0})) ^ static_cast<U>(bits >> 1 & 0x3ff));
-        break;  // two far clusters
-      default:
-        keys[i] = static_cast<U>(i == 0 ? ~U{0} : bits >> 54);  // one far outlier
+        break;                                                         // two far clusters
+      default: keys[i] = static_cast<U>(i == 0 ? ~U{0} : bits >> 54);  // one far outlier
     }
   }
   return keys;
@@ -114,11 +107,12 @@ template <class U>
 void check_width(std::mt19937_64& random) {
   const int bits = KeyOrder<U>::kBits;
   for (int kind = 0; kind < 5; ++kind) {
-    for (const int64_t length : {1, 2, 17, 100, 300, 5000, 70000}) {
+    for (const int64_t length : {1, 2, 17, 100, 300, 5000, 300000}) {
       const int64_t rows = length <= 300 ? 7 : 1;
       const Case<U> data{make_keys<U>(rows * length, kind, random), rows, length};
       for (const SortMethod method : {SortMethod::kAuto, SortMethod::kRadix, SortMethod::kMerge}) {
         for (const int threads : {1, 3}) {
+          if (length > 5000 && (threads == 1 || kind == 1 || kind == 2 || method == SortMethod::kAuto)) continue;
           SortPlan plan = make_sort_plan(rows, length, threads, method);
           check_sort(data, plan, threads_of(threads), kind % 2 == 0, 0, bits);
           if (threads == 1 || length > 5000) continue;
