@@ -1,0 +1,93 @@
+// Plans a merge sort: runs sorted on chip, then multiway merge stages. Pure: shapes in, numbers out.
+//
+// Rows that fit on chip are sorted there at once. Longer ones become runs of 8192 (the length at which the row kernels do most per byte,
+// H200: 2^26 float32 in 690 us), which multiway stages merge: 2^26 keys are 2^13 runs and take three stages of 32, 16 and 16 ways.
+//
+// Workspace, per element: two buffers of records (8 bytes for keys to 32 bits, 12 for 64). The sorted runs (keys, positions) lie where the
+// second buffer will be, and rows padded to whole runs where the first will be.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "multiway_plan.h"
+#include "row_plan.h"
+#include "sort_problem.h"
+
+namespace gpusort {
+
+constexpr int64_t kMergeRunLength = 8192;
+constexpr int64_t kShortestMergeRun = 1024;  // for arrays that would not give every multiprocessor a run
+
+struct MergeSortPlan {
+  bool possible = true;          // false: this device has no room for a run on chip
+  bool on_chip = false;          // rows are one run each: row_plan is all there is to do
+  RowPlan row_plan;              // all runs, but for the tail
+  RowPlan tail_plan;             // one row: the last, shorter run
+  int64_t run_length = 0;
+  int64_t runs_per_row = 0;
+  int64_t tail_length = 0;       // one row: elements of the last, shorter run; 0: none
+  int64_t padded_length = 0;     // several rows: their length padded to whole runs; 0: they are whole already
+  bool wide_indices = false;
+  MultiwaySchedule stages;
+  int64_t buffer_offset[2] = {0, 0};  // of the record buffers in the workspace
+  int64_t run_indices_offset = 0;     // positions within runs; their keys are at buffer_offset[1]
+  int64_t cuts_offset = 0;
+  int64_t workspace_bytes = 0;
+
+};
+
+// The runs, as a problem of the row kernels. Pointers are filled in by the launcher.
+inline SortProblem merge_sort_runs(const SortProblem& problem, int64_t runs, int64_t run_length) {
+  SortProblem run_problem = problem;
+  run_problem.rows = runs;
+  run_problem.length = run_length;
+  run_problem.index_bytes = 4;
+  return run_problem;
+}
+
+inline MergeSortPlan plan_merge_sort(const SortProblem& problem, const DeviceTraits& traits,
+                                     int64_t narrow_index_length = kNarrowIndexLength) {
+  MergeSortPlan plan;
+  const int64_t on_chip = row_sort_max_length(problem.key.bytes, traits);
+  if (problem.rows <= 0 || problem.length <= 0 || problem.length <= on_chip) {
+    plan.on_chip = true;
+    plan.row_plan = plan_row_sort(problem, traits);
+    return plan;
+  }
+  plan.possible = on_chip >= kShortestMergeRun;
+  if (!plan.possible) return plan;
+
+  const auto runs_of = [&](int64_t run_length) { return (problem.length + run_length - 1) / run_length; };
+  plan.run_length = std::min(kMergeRunLength, on_chip);
+  while (plan.run_length / 2 >= kShortestMergeRun && problem.rows * runs_of(plan.run_length) < traits.sm_count &&
+         multiway_stage_count(runs_of(plan.run_length / 2)) == multiway_stage_count(runs_of(plan.run_length))) {
+    plan.run_length /= 2;
+  }
+  plan.runs_per_row = runs_of(plan.run_length);
+  const int64_t tail = problem.length % plan.run_length;
+  if (problem.rows == 1) {
+    plan.tail_length = tail;
+    plan.row_plan = plan_row_sort(merge_sort_runs(problem, problem.length / plan.run_length, plan.run_length), traits);
+    if (tail > 0) plan.tail_plan = plan_row_sort(merge_sort_runs(problem, 1, tail), traits);
+  } else {
+    plan.padded_length = tail > 0 ? plan.runs_per_row * plan.run_length : 0;
+    plan.row_plan = plan_row_sort(merge_sort_runs(problem, problem.rows * plan.runs_per_row, plan.run_length), traits);
+  }
+
+  plan.wide_indices = problem.length > narrow_index_length;
+  plan.stages = plan_multiway(problem.key.bytes, plan.wide_indices, problem.rows, problem.length, plan.runs_per_row, plan.run_length, traits);
+  const auto aligned = [](int64_t bytes) { return round_up(bytes, 256); };
+  const int64_t run_elements = plan.padded_length > 0 ? problem.rows * plan.padded_length : problem.numel();
+  const int64_t records = aligned(problem.numel() * record_bytes(problem.key.bytes, plan.wide_indices));
+  const int64_t padded = plan.padded_length > 0 ? aligned(run_elements * problem.key.bytes) : 0;
+  const int64_t run_keys = aligned(run_elements * problem.key.bytes), run_indices = aligned(run_elements * 4);
+  plan.buffer_offset[0] = 0;
+  plan.buffer_offset[1] = std::max(padded, plan.stages.count > 1 ? records : 0);
+  plan.run_indices_offset = plan.buffer_offset[1] + run_keys;
+  plan.cuts_offset = plan.buffer_offset[1] + std::max(run_keys + run_indices, plan.stages.count > 2 ? records : 0);
+  plan.workspace_bytes = plan.cuts_offset + plan.stages.cuts_bytes;
+  return plan;
+}
+
+}  // namespace gpusort
