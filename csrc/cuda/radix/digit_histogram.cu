@@ -32,7 +32,7 @@ struct CounterLayout {
   static constexpr bool kHalves = sizeof(Key) == 8;  // two 16-bit counters to a word
   static constexpr int kBanks = kHalves ? 16 : 32;
   static constexpr int kWords = kDigits * kRadixBins * kBanks;
-  // A lane's counters see at most a 32nd of the block's keys, and a few more at the ends of chunks.
+  // Between flushes. A lane's counters see a 32nd of the block's keys, and a few more at the ends of ranges.
   static constexpr uint64_t kMaxKeys = kHalves ? uint64_t{1} << 20 : uint64_t{1} << 31;
 };
 
@@ -147,7 +147,8 @@ struct HistogramBlock {
     }
   }
 
-  __device__ __forceinline__ void add_chunk(const Key* row, uint64_t first, uint32_t items) {
+  // Keys [first, first + items) of a row.
+  __device__ __forceinline__ void add_range(const Key* row, uint64_t first, uint32_t items) {
     const Key* keys = row + first;
     const uint32_t misaligned = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(keys) & 15) / sizeof(Key);
     const uint32_t head = min(misaligned == 0 ? 0 : kPerVector - misaligned, items);
@@ -241,19 +242,23 @@ __global__ __launch_bounds__(kThreads, 1) void digit_histogram_kernel(const __gr
   const uint64_t begin = chunks * blockIdx.x / gridDim.x, end = chunks * (blockIdx.x + 1) / gridDim.x;
   uint32_t current = ~0u;
   uint64_t pending = 0;
-  for (uint64_t chunk = begin; chunk < end; ++chunk) {
+  for (uint64_t chunk = begin; chunk < end;) {
+    // All chunks of one row that the block has at one go, so that loads follow each other without a break.
     const uint32_t row = static_cast<uint32_t>(chunk / arguments.chunks_per_row);
-    const uint64_t first = (chunk - row * arguments.chunks_per_row) * arguments.chunk;
+    const uint64_t in_row = chunk - row * arguments.chunks_per_row;
+    const uint64_t chunk_count = min(min(end - chunk, arguments.chunks_per_row - in_row), CounterLayout<Key>::kMaxKeys / arguments.chunk);
+    const uint64_t first = in_row * arguments.chunk;
+    const uint64_t items = min(chunk_count * arguments.chunk, arguments.length - first);
     const Key* keys = arguments.keys + row * arguments.length;
-    const uint32_t items = static_cast<uint32_t>(min(static_cast<uint64_t>(arguments.chunk), arguments.length - first));
-    if (row != current || pending > CounterLayout<Key>::kMaxKeys) {
+    if (row != current || pending + items > CounterLayout<Key>::kMaxKeys) {
       if (pending != 0) block.flush(current);
       pending = 0;
       current = row;
       block.reference = block.windowed(keys[0]);
     }
-    block.add_chunk(keys, first, items);
+    block.add_range(keys, first, static_cast<uint32_t>(items));
     pending += items;
+    chunk += chunk_count;
   }
   if (pending != 0) block.flush(current);
   block.report(report_words);

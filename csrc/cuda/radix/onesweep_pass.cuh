@@ -1,19 +1,20 @@
-// One step of a least-significant-digit radix sort: one read and one write of the data. After Adinarayanan and Merrill, "Onesweep" (2022).
+// One step of a least-significant-digit radix sort: one read and one write of the data. After Adinets and Merrill, "Onesweep" (2022).
 //
 // One persistent block per SM takes tiles by ticket. A tile is a part of one row. Per tile:
-//   rank       each warp counts its digits in a histogram of its own, items in memory order; the value before the count is the item's rank
+//   rank       each warp counts its digits in a histogram of its own, items in memory order (tile_ranks.cuh)
 //   scan       256 threads add up the warps, publish the tile's counts, and turn the histograms into places in the tile
 //   scatter    records to shared memory in digit order
 //   look-back  where in the row the tile's run of each bin begins
 //   write      in digit order, so that the runs are long; the loads of the next tile are issued between the stores
 //   verify     while writing
 //
-// Ranks come from returning shared atomics: 3.5 cycles per 32 random digits on an H200, where eight ballots take 27. The hardware does not
-// promise in which order it serves the lanes of one atomic, so the order is verified: the input of a step rises in (bits sorted so far,
-// position), hence so must the staged tile in (bits sorted so far with this digit, position). Atomicity alone makes the ranks a permutation
-// within each bin, so a tile that does not rise needs nothing but its neighbours exchanged until it does, and to be written again to the
-// same places. Keys without an index are verified by their bits alone; where equal codes have different bits (both zeros, several NaNs,
-// bits outside the window that is sorted by) ranks come from match.any, which is ordered by definition, at three times the cost.
+// Ranks come from returning shared atomics, whose order within a warp the hardware does not promise. So the order is verified: the input of
+// a step rises in (bits sorted so far, position), hence so must the staged tile in (bits sorted so far with this digit, position).
+// Atomicity alone makes the ranks a permutation within each bin, so a tile that does not rise needs nothing but its neighbours exchanged
+// until it does, and to be written again to the same places. Ragged tiles are filled up with pads, which have the largest code and come
+// last in every order. Keys without an index are verified by their bits alone; where equal codes have different bits (both zeros, several
+// NaNs, bits outside the window that is sorted by) the kExact form ranks by match.any, which is ordered by definition, at three times the
+// cost.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -27,6 +28,7 @@
 #include "pass_arguments.h"
 #include "radix_control.cuh"
 #include "staged_record.cuh"
+#include "tile_ranks.cuh"
 
 namespace gpusort {
 
@@ -38,12 +40,14 @@ struct PassPolicy {
   static constexpr PassKind kKind = kKind_;
   static constexpr bool kFromKeys = kKind == PassKind::kFirst;
   static constexpr TileShape kShape = radix_tile_shape(sizeof(Key), kIndexed, kClass_, kKind);
+  static constexpr int kTileItems = kShape.tile_items();
   static constexpr int kStagedBytes = radix_staged_bytes(sizeof(Key), kIndexed, kKind);
   static constexpr int kSharedBytes = radix_shared_bytes(kShape, kStagedBytes);
   static constexpr int kPermutePeriod = kPermutePeriod_;
 };
 
-template <class Policy>
+// kExact: keys alone whose codes do not tell all, in the ordered form.
+template <class Policy, bool kExact>
 struct OnesweepBlock {
   using Key = typename Policy::Key;
   using Code = CodeOf<Key>;
@@ -91,11 +95,10 @@ struct OnesweepBlock {
 
   const PassArguments<Key>& arguments;
   const PassRole role;
-  const DigitView<Key> view;
+  const DigitView<Key, kExact> view;
   const uint32_t shared, thread, lane, warp;
   const uint32_t own;        // place in the tile of this thread's first item; the others follow 32 apart
   const uint32_t histogram;  // of this warp
-  const bool exact;          // rank in an order that needs no verification
   Input input[kItems];
   uint32_t input_index[kLoadedIndices];
   uint32_t ranks[kItems / 2];  // two 16-bit ranks each, in bytes
@@ -103,14 +106,13 @@ struct OnesweepBlock {
   __device__ __forceinline__ OnesweepBlock(const PassArguments<Key>& a, const PassRole& r, uint32_t shared_base)
       : arguments(a),
         role(r),
-        view(DigitView<Key>::make(a, r.digit)),
+        view(DigitView<Key, kExact>::make(a, r.digit)),
         shared(shared_base),
         thread(threadIdx.x),
         lane(threadIdx.x & 31),
         warp(threadIdx.x >> 5),
         own((threadIdx.x >> 5) * (32 * kItems) + (threadIdx.x & 31)),
-        histogram(shared_base + (threadIdx.x >> 5) * (kRadixBins * 4)),
-        exact(!kIndexed && (a.window_bits < static_cast<int>(sizeof(Key) * 8) || equal_codes_differ(a.control))) {}
+        histogram(shared_base + (threadIdx.x >> 5) * (kRadixBins * 4)) {}
 
   __device__ __forceinline__ TilePlace place_of(uint32_t tile) const {
     TilePlace place;
@@ -149,7 +151,12 @@ struct OnesweepBlock {
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) {
         const int item = group * kGroup + k;
-        if (own + item * 32 < place.items) load_item(item, position + item * 32);
+        if (own + item * 32 < place.items) {
+          load_item(item, position + item * 32);
+        } else if constexpr (!kFromKeys) {
+          input[item] = Record::pad();
+          if constexpr (kSplit) input_index[item] = ~0u;
+        }
       }
     }
   }
@@ -174,133 +181,72 @@ struct OnesweepBlock {
   // ---- rank -------------------------------------------------------------------------------------------------------------------------
 
   __device__ __forceinline__ uint32_t digit_offset(int item) const {
-    return view.offset(Record::ordered_of_input(input[item]));
+    return view.offset(Record::key_of_input(input[item]));
   }
 
-  // Reverses `rank` among the lanes of one digit: see kPermutePeriod.
-  __device__ __forceinline__ void permute_rank(uint32_t counter, uint32_t& rank) const {
-    const uint32_t hash = __shfl_sync(~0u, counter, 0) * 37 + __shfl_sync(~0u, counter, 1) * 101 + __shfl_sync(~0u, counter, 2) * 1009;
-    if ((hash ^ hash >> 7) / 4 % Policy::kPermutePeriod != 0) return;
-    const uint32_t same = __match_any_sync(~0u, counter);
-    rank = __shfl_sync(~0u, rank, __fns(same, 0, __popc(same) - __popc(same & lanes_below())));
-  }
-
-  __device__ __forceinline__ void keep_ranks(int group, const uint32_t (&rank)[kGroup]) {
+  // Keys as they were read become keys as they travel; pads fill a ragged tile.
+  __device__ __forceinline__ void encode(const TilePlace& place) {
 #pragma unroll
-    for (int k = 0; k < kGroup; k += 2) ranks[(group * kGroup + k) / 2] = rank[k] | rank[k + 1] << 16;
-  }
-
-  // `items`: of the tile. Items beyond it are neither counted nor staged.
-  __device__ __forceinline__ void rank_group(int group, uint32_t items) {
-    uint32_t counter[kGroup], rank[kGroup];
-#pragma unroll
-    for (int k = 0; k < kGroup; ++k) counter[k] = digit_offset(group * kGroup + k) | histogram;
-#pragma unroll
-    for (int k = 0; k < kGroup; ++k) {
-      const bool valid = own + (group * kGroup + k) * 32 < items;
-      rank[k] = 0;
-      if (valid) rank[k] = fetch_add_shared(counter[k], kUnit);
-      if constexpr (Policy::kPermutePeriod != 0) permute_rank(valid ? counter[k] : ~0u, rank[k]);
+    for (int item = 0; item < kItems; ++item) {
+      const Key bits = static_cast<Key>(Record::key_of_input(input[item]));
+      const Key key = kExact ? arguments.order.to_ordered(bits) : arguments.order.code(bits);
+      if constexpr (k64)
+        input[item] = Record::split(key);
+      else
+        input[item] = key;
     }
-    keep_ranks(group, rank);
+    if (place.full()) return;
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      if (own + item * 32 >= place.items) input[item] = Record::pad();
+    }
   }
 
-  // Full tiles with few digits: atomics on one address are served one lane at a time. A group of one digit needs none; else the two first
-  // digits of each 32 items are taken by ballot and only the rest by atomics.
-  __device__ __forceinline__ void rank_few_digits(int group) {
-    uint32_t rank[kGroup];
-    const uint32_t first = __shfl_sync(~0u, digit_offset(group * kGroup), 0);
-    uint32_t different = 0;
+  // Samples two items of every lane: do many lanes share a digit? The block goes by the votes on the tile before: warps on both ways at
+  // once delay each other.
+  __device__ __forceinline__ void vote_on_few_digits() const {
+    bool vote = false;
 #pragma unroll
-    for (int k = 0; k < kGroup; ++k) different |= digit_offset(group * kGroup + k) ^ first;
-    if (!__any_sync(~0u, different)) {
-      const uint32_t counter = first | histogram;
-      const uint32_t start = load_shared(counter) + lane * kUnit;
-      __syncwarp();
-      if (lane == 0) store_shared(counter, start + kGroup * 32 * kUnit);
-      __syncwarp();
-#pragma unroll
-      for (int k = 0; k < kGroup; ++k) rank[k] = start + k * 32 * kUnit;
-      keep_ranks(group, rank);
-      return;
-    }
-    const uint32_t below = lanes_below();
-    uint32_t same[kGroup];
-#pragma unroll
-    for (int k = 0; k < kGroup; ++k) {
-      const uint32_t digit = digit_offset(group * kGroup + k);
-      const uint32_t digit0 = __shfl_sync(~0u, digit, 0);
-      const uint32_t same0 = __ballot_sync(~0u, digit == digit0);
+    for (int item = 0; item < kItems; item += kItems / 2) {
+      const uint32_t digit = digit_offset(item);
+      const uint32_t same0 = __ballot_sync(~0u, digit == __shfl_sync(~0u, digit, 0));
       const uint32_t digit1 = __shfl_sync(~0u, digit, ~same0 != 0 ? __ffs(~same0) - 1 : 0);
       const uint32_t same1 = __ballot_sync(~0u, digit == digit1);
-      same[k] = digit == digit0 ? same0 : digit == digit1 ? same1 : 0;
+      vote |= max(__popc(same0), __popc(same1)) >= kFewDigitsLanes;
     }
-#pragma unroll
-    for (int k = 0; k < kGroup; ++k) {
-      const uint32_t counter = digit_offset(group * kGroup + k) | histogram;
-      rank[k] = 0;
-      if (same[k] != 0) rank[k] = load_shared(counter);
-      __syncwarp();
-      if (same[k] >> lane == 1) add_shared(counter, __popc(same[k]) * kUnit);  // the last of its lanes
-      if (same[k] == 0) rank[k] = fetch_add_shared(counter, kUnit);
-      __syncwarp();
-    }
-#pragma unroll
-    for (int k = 0; k < kGroup; ++k) rank[k] += __popc(same[k] & below) * kUnit;
-    keep_ranks(group, rank);
+    if (vote && lane == 0) add_shared(shared + kFewDigitVotes, 1);
   }
 
-  __device__ __forceinline__ void rank_in_lane_order(int group, uint32_t items) {
-    uint32_t rank[kGroup];
+  template <class Rank>
+  __device__ __forceinline__ void rank_groups(Rank rank_group) {
 #pragma unroll
-    for (int k = 0; k < kGroup; ++k) {
-      const bool valid = own + (group * kGroup + k) * 32 < items;
-      const uint32_t counter = digit_offset(group * kGroup + k) | histogram;
-      const uint32_t same = __match_any_sync(~0u, valid ? counter : ~0u);
-      rank[k] = valid ? load_shared(counter) + __popc(same & lanes_below()) * kUnit : 0;
-      __syncwarp();
-      if (valid && same >> lane == 1) store_shared(counter, rank[k] + kUnit);
-      __syncwarp();
+    for (int group = 0; group < kGroups; ++group) {
+      uint32_t counter[kGroup], rank[kGroup];
+#pragma unroll
+      for (int k = 0; k < kGroup; ++k) counter[k] = digit_offset(group * kGroup + k) | histogram;
+      rank_group(group, counter, rank);
+#pragma unroll
+      for (int k = 0; k < kGroup; k += 2) ranks[(group * kGroup + k) / 2] = rank[k] | rank[k + 1] << 16;
     }
-    keep_ranks(group, rank);
   }
 
   __device__ __forceinline__ void rank_tile(const TilePlace& place) {
-    if constexpr (kFromKeys) {  // from here on the ordered form
+    if constexpr (kFromKeys) encode(place);
+    using Group = uint32_t[kGroup];
+    if constexpr (kExact) {
+      rank_groups([&](int group, const Group& counter, Group& rank) {
+        uint32_t valid = 0;
 #pragma unroll
-      for (int item = 0; item < kItems; ++item) {
-        if constexpr (k64)
-          input[item] = Record::split(arguments.order.to_ordered(Record::join(input[item])));
-        else
-          input[item] = arguments.order.to_ordered(static_cast<Key>(input[item]));
-      }
-    }
-    if constexpr (!kIndexed) {
-      if (exact) {
-#pragma unroll
-        for (int group = 0; group < kGroups; ++group) rank_in_lane_order(group, place.items);
-        return;
-      }
-    }
-    // Samples two items of every lane. The block goes by the votes on the tile before: warps on both ways at once delay each other.
-    bool vote = false;
-    if (place.full()) {
-#pragma unroll
-      for (int item = 0; item < kItems; item += kItems / 2) {
-        const uint32_t digit = digit_offset(item);
-        const uint32_t same0 = __ballot_sync(~0u, digit == __shfl_sync(~0u, digit, 0));
-        const uint32_t digit1 = __shfl_sync(~0u, digit, ~same0 != 0 ? __ffs(~same0) - 1 : 0);
-        const uint32_t same1 = __ballot_sync(~0u, digit == digit1);
-        vote |= max(__popc(same0), __popc(same1)) >= kFewDigitsLanes;
-      }
-      if (vote && lane == 0) add_shared(shared + kFewDigitVotes, 1);
-    }
-    if (place.full() && load_shared(shared + kFewDigits) != 0) {
-#pragma unroll
-      for (int group = 0; group < kGroups; ++group) rank_few_digits(group);
+        for (int k = 0; k < kGroup; ++k) valid |= own + (group * kGroup + k) * 32 < place.items ? 1u << k : 0u;
+        rank_in_lane_order<kGroup, kUnit>(counter, valid, rank, lane);
+      });
     } else {
-#pragma unroll
-      for (int group = 0; group < kGroups; ++group) rank_group(group, place.items);
+      vote_on_few_digits();
+      if (load_shared(shared + kFewDigits) != 0) {
+        rank_groups([&](int, const Group& counter, Group& rank) { rank_few_digits<kGroup, kUnit>(counter, rank, lane); });
+      } else {
+        rank_groups([&](int, const Group& counter, Group& rank) { rank_by_atomics<kGroup, kUnit, Policy::kPermutePeriod>(counter, rank); });
+      }
     }
   }
 
@@ -387,7 +333,7 @@ struct OnesweepBlock {
         const int item = first + k;
         at[k] += item & 1 ? ranks[item / 2] >> 16 : ranks[item / 2] & 0xffff;
         at[k] ^= swizzle(at[k]);
-        if (own + item * 32 < place.items) {
+        if (!kExact || own + item * 32 < place.items) {
           store_shared(shared + kRecords + at[k] * kScale, Record::stage(input[item], own_place + item * 32, own_index + item * 32));
           if constexpr (kSplit)
             store_shared(shared + kIndices + at[k], kFromKeys ? own_index + item * 32 : input_index[kFromKeys ? 0 : item]);
@@ -396,119 +342,202 @@ struct OnesweepBlock {
     }
   }
 
-  __device__ __forceinline__ uint32_t index_of(const Word& word, uint32_t split_index, const TilePlace& place) const {
-    if constexpr (Record::kPacked)
-      return place.first + (word & 0xffff);
-    else if constexpr (Record::kPair)
-      return word.y;
-    else
-      return split_index;
-  }
-
-  // Must a stand after b? By the bits sorted so far, then by position. `index` is that of split records.
-  __device__ __forceinline__ bool after(const Word& a, Code a_code, uint32_t a_index, const Word& b, Code b_code, uint32_t b_index) const {
-    const Code a_bits = view.sorted_bits(a_code), b_bits = view.sorted_bits(b_code);
-    if constexpr (!kIndexed)
-      return a_bits > b_bits;
-    else if constexpr (kSplit)
+  // Must a stand after b? By the bits sorted so far, then by position; pads last. `index` is that of split records.
+  __device__ __forceinline__ bool after(const Word& a, uint32_t a_index, const Word& b, uint32_t b_index) const {
+    const Code a_bits = view.sorted_bits(Record::key_of_word(a)), b_bits = view.sorted_bits(Record::key_of_word(b));
+    if constexpr (kSplit)
       return a_bits > b_bits || (a_bits == b_bits && a_index > b_index);
     else if constexpr (Record::kPacked)
       return (a_bits << 16 | (a & 0xffff)) > (b_bits << 16 | (b & 0xffff));
-    else
+    else if constexpr (Record::kPair)
       return (static_cast<uint64_t>(a_bits) << 32 | a.y) > (static_cast<uint64_t>(b_bits) << 32 | b.y);
+    else
+      return a_bits > b_bits || (is_pad(a) && !is_pad(b));
   }
 
-  __device__ __forceinline__ void write_output(uint64_t position, Code ordered, uint32_t index) const {
-    if (!kIndexed || arguments.keys_out != nullptr) arguments.keys_out[position] = arguments.order.from_ordered(static_cast<Key>(ordered));
-    if constexpr (kIndexed) {
-      if (arguments.index_bytes == 8)
-        static_cast<int64_t*>(arguments.indices_out)[position] = index;
+  // Keys alone: a key that looks like a pad may as well be one.
+  __device__ __forceinline__ static bool is_pad(const Word& word) {
+    return static_cast<Key>(Record::key_of_word(word)) == static_cast<Key>(~Key{0});
+  }
+
+  // kCount staged records of this thread: those of the rounds from first_round on, a round being one record of every thread.
+  template <int kCount>
+  struct StagedGroup {
+    Word word[kCount];
+    uint32_t index[kSplit ? kCount : 1];
+    uint32_t offset[kCount];  // in the row
+
+    __device__ __forceinline__ uint32_t index_of(int k, const TilePlace& place) const {
+      if constexpr (Record::kPacked)
+        return place.first + (word[k] & 0xffff);
+      else if constexpr (Record::kPair)
+        return word[k].y;
       else
-        static_cast<uint32_t*>(arguments.indices_out)[position] = index;
+        return index[kSplit ? k : 0];
     }
-  }
+  };
 
-  __device__ __forceinline__ void write_record(uint64_t position, Code ordered, uint32_t index) const {
-    void* records = arguments.records[role.target];
-    if constexpr (kIndexed && !k64) {
-      static_cast<uint2*>(records)[position] = make_uint2(ordered, index);
-    } else {
-      static_cast<Key*>(records)[position] = static_cast<Key>(ordered);
-      if constexpr (kSplit) arguments.record_indices[role.target][position] = index;
-    }
-  }
-
-  __device__ __forceinline__ bool writes_outputs() const {
-    return Policy::kKind == PassKind::kLast || (Policy::kKind == PassKind::kFirst && role.final);
-  }
-
-  // One group of staged records: read, verified, written. Returns whether the order is wrong somewhere.
-  __device__ __forceinline__ bool write_group(const TilePlace& place, int group) const {
-    Word word[kGroup];
-    Code code[kGroup];
-    uint32_t index[kSplit ? kGroup : 1], offset[kGroup];
-    bool wrong = false;
+  template <int kCount>
+  __device__ __forceinline__ void read_group(int first_round, StagedGroup<kCount>& staged) const {
     const uint32_t own_bytes = opaque(thread) * kUnit;
     const uint32_t own_staged = own_bytes ^ swizzle(own_bytes);
 #pragma unroll
-    for (int k = 0; k < kGroup; ++k) {
+    for (int k = 0; k < kCount; ++k) {
       constexpr uint32_t kStep = kThreads * kUnit;
-      const uint32_t step = (group * kGroup + k) * kStep;  // disjoint from the bits of own_bytes, so the swizzle is the sum of both
+      const uint32_t step = (first_round + k) * kStep;  // disjoint from the bits of own_bytes, so the swizzle is the sum of both
       const uint32_t at = (own_staged ^ swizzle(step)) + step;
-      load_shared(shared + kRecords + at * kScale, word[k]);
-      if constexpr (kSplit) index[k] = load_shared(shared + kIndices + at);
+      load_shared(shared + kRecords + at * kScale, staged.word[k]);
+      if constexpr (kSplit) staged.index[k] = load_shared(shared + kIndices + at);
     }
 #pragma unroll
-    for (int k = 0; k < kGroup; ++k) {
-      code[k] = view.code(Record::ordered_of_word(word[k]));
-      offset[k] = load_shared(shared + kOffsets + view.offset_of_code(code[k])) + thread + (group * kGroup + k) * kThreads;
+    for (int k = 0; k < kCount; ++k) {
+      staged.offset[k] =
+          load_shared(shared + kOffsets + view.offset(Record::key_of_word(staged.word[k]))) + thread + (first_round + k) * kThreads;
     }
-    if (kIndexed || role.step > 0) {  // each record against the one before it
-      constexpr int kBatch = k64 ? (kGroup < 4 ? kGroup : 4) : kGroup;
+  }
+
+  // Each record against the one before it. Returns whether the order is wrong somewhere.
+  template <int kCount>
+  __device__ __forceinline__ bool verify_group(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
+    bool wrong = false;
+    constexpr int kBatch = k64 ? (kCount < 4 ? kCount : 4) : kCount;
 #pragma unroll
-      for (int first = 0; first < kGroup; first += kBatch) {
-        Word before[kBatch];
-        uint32_t before_index[kBatch];
+    for (int first = 0; first < kCount; first += kBatch) {
+      Word before[kBatch];
+      uint32_t before_index[kBatch];
 #pragma unroll
-        for (int k = 0; k < kBatch; ++k) {
-          const int round = group * kGroup + first + k;
-          const uint32_t at = staged_place(round == 0 && thread == 0 ? 0 : thread + round * kThreads - 1);
-          load_shared(shared + kRecords + at * kScale, before[k]);
-          before_index[k] = 0;
-          if constexpr (kSplit) before_index[k] = load_shared(shared + kIndices + at);
-        }
-#pragma unroll
-        for (int k = 0; k < kBatch; ++k) {
-          const bool valid = thread + (group * kGroup + first + k) * kThreads < place.items;
-          const uint32_t split_index = kSplit ? index[kSplit ? first + k : 0] : 0;
-          wrong |= valid && after(before[k], view.code(Record::ordered_of_word(before[k])), before_index[k], word[first + k],
-                                  code[first + k], split_index);
-        }
+      for (int k = 0; k < kBatch; ++k) {
+        const int round = first_round + first + k;
+        const uint32_t at = staged_place(round == 0 && thread == 0 ? 0 : thread + round * kThreads - 1);
+        load_shared(shared + kRecords + at * kScale, before[k]);
+        before_index[k] = 0;
+        if constexpr (kSplit) before_index[k] = load_shared(shared + kIndices + at);
       }
-    }
-    const bool final = writes_outputs();
 #pragma unroll
-    for (int k = 0; k < kGroup; ++k) {
-      if (thread + (group * kGroup + k) * kThreads >= place.items) continue;
-      const uint32_t position_index = index_of(word[k], kSplit ? index[kSplit ? k : 0] : 0, place);
-      if (final)
-        write_output(place.row_start + offset[k], Record::ordered_of_word(word[k]), position_index);
-      else
-        write_record(place.row_start + offset[k], Record::ordered_of_word(word[k]), position_index);
+      for (int k = 0; k < kBatch; ++k) {
+        wrong |= after(before[k], before_index[k], staged.word[first + k], staged.index[kSplit ? first + k : 0]);
+        if constexpr (!kIndexed)
+          wrong |= !place.full() && thread + (first_round + first + k) * kThreads >= place.items && !is_pad(staged.word[first + k]);
+      }
+      // Else the compiler puts the comparisons off and keeps their operands.
+      int decided = wrong;
+      asm volatile("" : "+r"(decided));
+      wrong = decided != 0;
     }
     return wrong;
   }
 
-  // Exchanges neighbours until the tile is in order, then writes it again. Not seen outside tests; loops are kept rolled, or their
+  __device__ __forceinline__ bool staged_here(const TilePlace& place, int round) const {
+    return place.full() || thread + round * kThreads < place.items;
+  }
+
+  template <int kCount>
+  __device__ __forceinline__ void store_records(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
+    void* records = arguments.records[role.target];
+    if constexpr (kIndexed && !k64) {
+      uint2* row = static_cast<uint2*>(records) + place.row_start;
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) {
+        if (!staged_here(place, first_round + k)) continue;
+        if constexpr (Record::kPacked)
+          row[staged.offset[k]] = make_uint2(Record::key_of_word(staged.word[k]), staged.index_of(k, place));
+        else
+          row[staged.offset[k]] = staged.word[k];
+      }
+    } else {
+      Key* row = static_cast<Key*>(records) + place.row_start;
+      uint32_t* indices = arguments.record_indices[role.target] + place.row_start;
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) {
+        if (!staged_here(place, first_round + k)) continue;
+        row[staged.offset[k]] = static_cast<Key>(Record::key_of_word(staged.word[k]));
+        if constexpr (kSplit) indices[staged.offset[k]] = staged.index[k];
+      }
+    }
+  }
+
+  // The bits of the group's keys.
+  template <int kCount>
+  __device__ __forceinline__ void decode_group(const TilePlace& place, const StagedGroup<kCount>& staged, Key (&bits)[kCount]) const {
+    if constexpr (kExact) {
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) bits[k] = arguments.order.from_ordered(static_cast<Key>(Record::key_of_word(staged.word[k])));
+    } else {
+      const KeyDecoder<Key> decoder = KeyDecoder<Key>::make(arguments);
+      bool ambiguous = false;
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) {
+        const Key code = static_cast<Key>(Record::key_of_word(staged.word[k]));
+        bits[k] = kIndexed ? decoder.bits(code) : decoder.bits_of_only_pattern(code);
+        ambiguous |= kIndexed && decoder.ambiguous(code);
+      }
+      if (ambiguous) {  // equal codes come in the order of their indices, so that these reads run through the input
+#pragma unroll
+        for (int k = 0; k < kCount; ++k) {
+          const uint32_t index = staged.index_of(k, place);
+          if (decoder.ambiguous(static_cast<Key>(Record::key_of_word(staged.word[k]))) && index < arguments.length) {
+            bits[k] = arguments.keys_in[place.row_start + index];
+          }
+        }
+      }
+    }
+  }
+
+  template <int kCount>
+  __device__ __forceinline__ void store_outputs(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
+    if (!kIndexed || arguments.keys_out != nullptr) {
+      Key bits[kCount];
+      decode_group(place, staged, bits);
+      Key* row = arguments.keys_out + place.row_start;
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) {
+        if (staged_here(place, first_round + k)) row[staged.offset[k]] = bits[k];
+      }
+    }
+    if constexpr (kIndexed) {
+      if (arguments.index_bytes == 8) {
+        int64_t* row = static_cast<int64_t*>(arguments.indices_out) + place.row_start;
+#pragma unroll
+        for (int k = 0; k < kCount; ++k) {
+          if (staged_here(place, first_round + k)) row[staged.offset[k]] = staged.index_of(k, place);
+        }
+      } else {
+        uint32_t* row = static_cast<uint32_t*>(arguments.indices_out) + place.row_start;
+#pragma unroll
+        for (int k = 0; k < kCount; ++k) {
+          if (staged_here(place, first_round + k)) row[staged.offset[k]] = staged.index_of(k, place);
+        }
+      }
+    }
+  }
+
+  // One group of staged records: read, verified, written. Returns whether the order is wrong somewhere.
+  template <int kCount>
+  __device__ __forceinline__ bool write_group(const TilePlace& place, int first_round) const {
+    StagedGroup<kCount> staged;
+    read_group(first_round, staged);
+    bool wrong = false;
+    if constexpr (!kExact) {
+      if (kIndexed || role.step > 0 || !place.full()) wrong = verify_group(place, first_round, staged);
+    }
+    if (Policy::kKind == PassKind::kLast || (Policy::kKind == PassKind::kFirst && role.final))
+      store_outputs(place, first_round, staged);
+    else
+      store_records(place, first_round, staged);
+    return wrong;
+  }
+
+  // Exchanges neighbours until the tile is in order; it is written again then. Not seen outside tests; loops are kept rolled, or their
   // registers would be spilled in the main path.
-  __device__ __forceinline__ void repair(const TilePlace& place) const {
+  __device__ __forceinline__ void mend_order() const {
+    if (thread == 0) atomicAdd(&arguments.control->mended_tiles, 1u);
     bool exchanged;
     do {
       exchanged = false;
 #pragma unroll 1
       for (uint32_t parity = 0; parity < 2; ++parity) {
 #pragma unroll 1
-        for (uint32_t i = 2 * opaque(thread) + parity; i + 1 < place.items; i += 2 * kThreads) {
+        for (uint32_t i = 2 * opaque(thread) + parity; i + 1 < kTileItems; i += 2 * kThreads) {
           const uint32_t a_at = staged_place(i), b_at = staged_place(i + 1);
           Word a, b;
           load_shared(shared + kRecords + a_at * kScale, a);
@@ -518,7 +547,7 @@ struct OnesweepBlock {
             a_index = load_shared(shared + kIndices + a_at);
             b_index = load_shared(shared + kIndices + b_at);
           }
-          if (!after(a, view.code(Record::ordered_of_word(a)), a_index, b, view.code(Record::ordered_of_word(b)), b_index)) continue;
+          if (!after(a, a_index, b, b_index)) continue;
           exchanged = true;
           store_shared(shared + kRecords + a_at * kScale, b);
           store_shared(shared + kRecords + b_at * kScale, a);
@@ -530,20 +559,13 @@ struct OnesweepBlock {
         __syncthreads();
       }
     } while (__syncthreads_or(exchanged));
+  }
+
+  // Puts a tile in order and writes it a second time.
+  __device__ __forceinline__ void mend(const TilePlace& place) const {
+    mend_order();
 #pragma unroll 1
-    for (uint32_t i = opaque(thread); i < place.items; i += kThreads) {
-      const uint32_t at = staged_place(i);
-      Word word;
-      load_shared(shared + kRecords + at * kScale, word);
-      uint32_t split_index = 0;
-      if constexpr (kSplit) split_index = load_shared(shared + kIndices + at);
-      const Code ordered = Record::ordered_of_word(word);
-      const uint64_t position = place.row_start + (load_shared(shared + kOffsets + view.offset(ordered)) + i);
-      if (writes_outputs())
-        write_output(position, ordered, index_of(word, split_index, place));
-      else
-        write_record(position, ordered, index_of(word, split_index, place));
-    }
+    for (int round = 0; round < kItems; ++round) write_group<1>(place, round);
   }
 
   // ---- the whole ----------------------------------------------------------------------------------------------------------------------
@@ -552,9 +574,11 @@ struct OnesweepBlock {
   __device__ __forceinline__ void clear_next_table(uint32_t tile) const {
     if (role.final) return;
     uint32_t* table = arguments.look_back[(role.step + 1) & 1];
-    const uint64_t groups = arguments.look_back_words / kRadixBins;
-    const uint64_t begin = groups * tile / arguments.tiles * kRadixBins, end = groups * (tile + 1) / arguments.tiles * kRadixBins;
-    for (uint64_t i = begin + thread; i < end; i += kThreads) table[i] = 0;
+    const uint32_t begin = tile * arguments.look_back_share;
+    const uint32_t end = min(begin + arguments.look_back_share, arguments.look_back_rows);
+    for (uint32_t row = begin + thread / kRadixBins; row < end; row += kThreads / kRadixBins) {
+      table[static_cast<uint64_t>(row) * kRadixBins + thread % kRadixBins] = 0;
+    }
   }
 
   __device__ __forceinline__ void run() {
@@ -610,10 +634,10 @@ struct OnesweepBlock {
 #pragma unroll
       for (int group = 0; group < kGroups; ++group) {
         if (more) load_group(next, group);
-        wrong |= write_group(place, group);
+        wrong |= write_group<kGroup>(place, group * kGroup);
       }
       if (more) rank_tile(next);
-      if (__syncthreads_or(wrong)) repair(place);
+      if (__syncthreads_or(wrong)) mend(place);
       if (!more) return;
     }
   }
@@ -627,12 +651,17 @@ __global__ __launch_bounds__(Policy::kShape.threads,
   if (!role.active) return;
   if constexpr (Policy::kKind == PassKind::kFirst) {
     if (role.live == 0) {
-      copy_rows<Policy::kShape.threads, OnesweepBlock<Policy>::kTileItems>(arguments);
+      copy_rows<Policy::kShape.threads, Policy::kTileItems>(arguments);
       return;
     }
   }
-  OnesweepBlock<Policy> block(arguments, role, shared_address(staging));
-  block.run();
+  if constexpr (!Policy::kIndexed) {
+    if (arguments.window_bits < static_cast<int>(sizeof(typename Policy::Key) * 8) || equal_codes_differ(arguments.control)) {
+      OnesweepBlock<Policy, true>(arguments, role, shared_address(staging)).run();
+      return;
+    }
+  }
+  OnesweepBlock<Policy, false>(arguments, role, shared_address(staging)).run();
 }
 
 }  // namespace gpusort

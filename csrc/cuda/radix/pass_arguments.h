@@ -20,10 +20,7 @@ using CodeOf = std::conditional_t<sizeof(Key) == 8, uint64_t, uint32_t>;
 
 template <class Key>
 struct PassArguments {
-  KeyOrder<Key> order;    // for to_ordered and from_ordered
-  CodeOf<Key> clamp = 0;  // order.clamp and order.zero in the width that codes are computed in
-  CodeOf<Key> zero = 0;
-  uint32_t flip = 0;  // all ones when descending: flips the digits
+  KeyOrder<Key> order;
 
   const Key* keys_in = nullptr;
   Key* keys_out = nullptr;      // null: not wanted
@@ -34,7 +31,8 @@ struct PassArguments {
   RadixControl* control = nullptr;
   const uint32_t* bins = nullptr;               // [rows][passes][256]
   uint32_t* look_back[2] = {nullptr, nullptr};  // table of step j: [j mod 2]
-  uint64_t look_back_words = 0;                 // per table
+  uint32_t look_back_rows = 0;                  // of 256 words, per table
+  uint32_t look_back_share = 0;                 // rows of the next table that a tile clears
 
   uint32_t length = 0;
   uint32_t rows = 1;

@@ -6,8 +6,7 @@
 //      which buffers, is decided on the device (radix_control.cuh); a slot that is not needed leaves at once
 //
 // Traffic for 32-bit keys with int64 indices: 4 (histogram) + 4 + 8 (first) + 2 * 16 (middle) + 8 + 12 (last) = 68 bytes per element.
-// The index is implied in the first slot, 32 bits between slots, and widened in the last. Keys travel in their ordered form
-// (core/key_order.h).
+// The index is implied in the first slot, 32 bits between slots, and widened in the last. Keys travel as codes (staged_record.cuh).
 #include "radix_sort.h"
 
 #include <cuda_runtime.h>
@@ -58,9 +57,6 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
                           cudaStream_t stream) {
   PassArguments<Key> arguments;
   arguments.order = order;
-  arguments.clamp = order.clamp;
-  arguments.zero = order.zero;
-  arguments.flip = order.complement != 0 ? ~0u : 0u;
   arguments.keys_in = static_cast<const Key*>(problem.keys_in);
   arguments.keys_out = static_cast<Key*>(problem.keys_out);
   arguments.indices_out = problem.indices_out;
@@ -75,7 +71,7 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   arguments.control = slice<RadixControl>(workspace, plan.control_offset);
   arguments.bins = slice<uint32_t>(workspace, plan.bins_offset);
   for (int table = 0; table < 2; ++table) arguments.look_back[table] = slice<uint32_t>(workspace, plan.look_back_offset[table]);
-  arguments.look_back_words = static_cast<uint64_t>(plan.look_back_words);
+  arguments.look_back_rows = static_cast<uint32_t>(plan.look_back_words / kRadixBins);
   arguments.length = static_cast<uint32_t>(problem.length);
   arguments.rows = static_cast<uint32_t>(problem.rows);
   arguments.passes = plan.passes;
@@ -86,6 +82,7 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
     arguments.slot = slot;
     arguments.tiles_per_row = static_cast<uint32_t>(plan.tiles_per_row[static_cast<int>(kind)]);
     arguments.tiles = static_cast<uint32_t>(plan.tiles(kind, problem.rows));
+    arguments.look_back_share = (arguments.look_back_rows + arguments.tiles - 1) / arguments.tiles;
     const int grid = plan.grid[static_cast<int>(kind)];
     const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
                                            : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);

@@ -1,10 +1,15 @@
 // The forms a key and its index take on their way through a pass, and how a pass sees them: as a digit, and as an order.
 //
-//   in registers  `Input`: what was loaded, the key in its ordered form (core/key_order.h)
-//   staged        `Word` in shared memory, in digit order. 32-bit keys: (ordered, index). 8- and 16-bit keys of the first slot: ordered <<
-//   16 | place
-//                 in the tile, since the index follows from the place. 64-bit keys: the key, its index in an array of its own. Keys only:
-//                 the key
+// What travels is the key's code (core/key_order.h), so every digit and every comparison is a shift and a mask. A code has lost the sign of
+// zero, the payload of NaN and the byte of True; the step that writes the outputs gets those back (KeyDecoder). Keys without an index, some
+// of which differ although their codes are equal, travel in the ordered form instead, which loses nothing, and their codes are computed
+// when needed.
+//
+//   in registers  `Input`: what was loaded, the key as it travels
+//   staged        `Word` in shared memory, in digit order. 32-bit keys: (key, index). 8- and 16-bit keys of the first slot: key << 16 |
+//   place in
+//                 the tile, since the index follows from the place. 64-bit keys: the key, its index in an array of its own. Keys only: the
+//                 key
 //   in memory     between slots: the same pairs as 8-byte records; 64-bit keys and indices in two arrays; keys alone
 #pragma once
 
@@ -12,6 +17,7 @@
 #include <type_traits>
 
 #include "pass_arguments.h"
+#include "radix_control.cuh"
 
 namespace gpusort {
 
@@ -33,8 +39,8 @@ struct StagedRecord {
   }
   __device__ __forceinline__ static uint64_t join(uint2 value) { return static_cast<uint64_t>(value.y) << 32 | value.x; }
 
-  // The ordered key inside an Input or a Word.
-  __device__ __forceinline__ static Code ordered_of_input(const Input& input) {
+  // The key inside an Input or a Word.
+  __device__ __forceinline__ static Code key_of_input(const Input& input) {
     if constexpr (k64)
       return join(input);
     else if constexpr (std::is_same_v<Input, uint2>)
@@ -42,7 +48,7 @@ struct StagedRecord {
     else
       return input;
   }
-  __device__ __forceinline__ static Code ordered_of_word(const Word& word) {
+  __device__ __forceinline__ static Code key_of_word(const Word& word) {
     if constexpr (k64)
       return join(word);
     else if constexpr (kPair)
@@ -51,6 +57,14 @@ struct StagedRecord {
       return word >> 16;
     else
       return word;
+  }
+
+  // What fills a ragged tile: the largest code, which stays behind every key in every digit.
+  __device__ __forceinline__ static Input pad() {
+    if constexpr (std::is_same_v<Input, uint2>)
+      return make_uint2(~0u, ~0u);
+    else
+      return static_cast<Key>(~Key{0});
   }
 
   // `place`: position in the tile. `index`: position in the row (of split records: ignored here).
@@ -64,21 +78,20 @@ struct StagedRecord {
   }
 };
 
-// How a step looks at ordered keys: the digit it sorts by, and all bits sorted by so far.
-template <class Key>
+// How a step looks at travelling keys: the digit it sorts by, and all bits sorted by so far. kOrdered: they travel in the ordered form.
+template <class Key, bool kOrdered>
 struct DigitView {
   using Code = CodeOf<Key>;
-  Code clamp, zero;
-  uint32_t flip;
+  Code clamp, zero, complement;  // used when kOrdered
   uint32_t shift, mask;  // 32-bit keys: rotation and mask that give 4 * digit; 64-bit keys: shift inside a word and mask of the digit
   bool high;             // 64-bit keys: the digit starts in the high word
   Code so_far;           // mask of the bits sorted by, with this digit
 
   __device__ __forceinline__ static DigitView make(const PassArguments<Key>& arguments, int digit) {
     DigitView view;
-    view.clamp = arguments.clamp;
-    view.zero = arguments.zero;
-    view.flip = arguments.flip;
+    view.clamp = arguments.order.clamp;
+    view.zero = arguments.order.zero;
+    view.complement = arguments.order.complement;
     const uint32_t first = arguments.begin_bit + digit * kRadixBits;
     const uint32_t bits = min(arguments.window_bits - digit * kRadixBits, kRadixBits);
     const uint32_t digit_mask = (1u << bits) - 1;
@@ -90,30 +103,61 @@ struct DigitView {
     return view;
   }
 
-  // The code, not yet complemented.
-  __device__ __forceinline__ Code code(Code ordered) const {
-    const Code clamped = ordered < clamp ? ordered : clamp;
-    return clamped + (clamped < zero ? 1 : 0);
+  __device__ __forceinline__ Code code(Code key) const {
+    if constexpr (!kOrdered) return key;
+    const Code clamped = key < clamp ? key : clamp;
+    return (clamped + (clamped < zero ? 1 : 0)) ^ complement;
   }
 
   // 4 * digit: the offset of the digit's counter.
   __device__ __forceinline__ uint32_t offset_of_code(Code value) const {
     if constexpr (sizeof(Key) == 8) {
       const uint32_t low = static_cast<uint32_t>(value), up = static_cast<uint32_t>(value >> 32);
-      return ((__funnelshift_r(high ? up : low, high ? 0 : up, shift) ^ flip) & mask) << 2;
+      return (__funnelshift_r(high ? up : low, high ? 0 : up, shift) & mask) << 2;
     } else {
-      return (__funnelshift_r(value, value, shift) ^ flip) & mask;
+      return __funnelshift_r(value, value, shift) & mask;
     }
   }
-  __device__ __forceinline__ uint32_t offset(Code ordered) const { return offset_of_code(code(ordered)); }
+  __device__ __forceinline__ uint32_t offset(Code key) const { return offset_of_code(code(key)); }
 
   // The bits sorted by so far, as a number that rises.
-  __device__ __forceinline__ Code sorted_bits(Code value) const {
-    if constexpr (sizeof(Key) == 8) {
-      return (value ^ (static_cast<uint64_t>(flip) << 32 | flip)) & so_far;
-    } else {
-      return (value ^ flip) & so_far;
-    }
+  __device__ __forceinline__ Code sorted_bits(Code value) const { return value & so_far; }
+};
+
+// From a code back to the key's bits. Two codes may stand for several patterns: that of zero and the largest one (NaN, True).
+template <class Key>
+struct KeyDecoder {
+  KeyOrder<Key> order;
+  Key zero_ordered, clamp_ordered;  // keys alone: what those two codes stand for in this input
+
+  __device__ __forceinline__ static KeyDecoder make(const PassArguments<Key>& arguments) {
+    KeyDecoder decoder;
+    decoder.order = arguments.order;
+    const RadixControl* control = arguments.control;
+    const Key nan = static_cast<Key>(static_cast<unsigned long long>(control->nan_ones[1]) << 32 | control->nan_ones[0]);
+    decoder.zero_ordered = static_cast<Key>(decoder.order.zero - (control->zeros_seen == 1 ? 1 : 0));
+    decoder.clamp_ordered = nan != 0 ? nan : decoder.order.clamp;
+    return decoder;
+  }
+
+  __device__ __forceinline__ bool ambiguous(Key code) const {
+    const Key ascending = static_cast<Key>(code ^ order.complement);
+    return ascending == order.clamp || (ascending == order.zero && order.zero != 0);
+  }
+
+  // Right for every code that is not ambiguous; else one of the patterns.
+  __device__ __forceinline__ Key bits(Key code) const {
+    const Key ascending = static_cast<Key>(code ^ order.complement);
+    return order.from_ordered(static_cast<Key>(ascending - (ascending < order.zero ? 1 : 0)));
+  }
+
+  // For inputs in which no two keys of equal code differ.
+  __device__ __forceinline__ Key bits_of_only_pattern(Key code) const {
+    const Key ascending = static_cast<Key>(code ^ order.complement);
+    Key ordered = static_cast<Key>(ascending - (ascending < order.zero ? 1 : 0));
+    if (ascending == order.zero && order.zero != 0) ordered = zero_ordered;
+    if (ascending == order.clamp) ordered = clamp_ordered;
+    return order.from_ordered(ordered);
   }
 };
 

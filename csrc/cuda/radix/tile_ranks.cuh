@@ -1,0 +1,89 @@
+// Ranks of items among those of equal digit in one warp, in memory order, kGroup items of every lane at a time. Each warp has a histogram
+// of its own; `counter` is the shared address of a digit's counter in it, ranks and counters count in steps of kUnit bytes. Counters move
+// on as items are ranked.
+//
+// rank_by_atomics relies on the hardware to serve the lanes of one instruction in lane order, which it does but does not promise: the
+// caller verifies (onesweep_pass.cuh). The other two rest on the programming model alone. Cycles for 32 random 8-bit digits, one warp of
+// many on an H200: atomics 3.5, match.any 60; eight ballots, the classic way, 27.
+#pragma once
+
+#include <cstdint>
+
+#include "../primitives/shared_memory.cuh"
+
+namespace gpusort {
+
+// Reverses `rank` among the lanes of one digit in one instruction of kPeriod: what tests of the verification need.
+template <int kPeriod>
+__device__ __forceinline__ void permute_rank(uint32_t counter, uint32_t& rank) {
+  const uint32_t hash = __shfl_sync(~0u, counter, 0) * 37 + __shfl_sync(~0u, counter, 1) * 101 + __shfl_sync(~0u, counter, 2) * 1009;
+  if ((hash ^ hash >> 7) / 4 % kPeriod != 0) return;
+  const uint32_t same = __match_any_sync(~0u, counter);
+  rank = __shfl_sync(~0u, rank, __fns(same, 0, __popc(same) - __popc(same & lanes_below())));
+}
+
+template <int kGroup, uint32_t kUnit, int kPermutePeriod>
+__device__ __forceinline__ void rank_by_atomics(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup]) {
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) {
+    rank[k] = fetch_add_shared(counter[k], kUnit);
+    if constexpr (kPermutePeriod != 0) permute_rank<kPermutePeriod>(counter[k], rank[k]);
+  }
+}
+
+// For few digits: atomics on one address are served one lane at a time. A group of one digit needs none; else the two first digits of each
+// 32 items are taken by ballot and only the rest by atomics.
+template <int kGroup, uint32_t kUnit>
+__device__ __forceinline__ void rank_few_digits(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t lane) {
+  const uint32_t first = __shfl_sync(~0u, counter[0], 0);
+  uint32_t different = 0;
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) different |= counter[k] ^ first;
+  if (!__any_sync(~0u, different)) {
+    const uint32_t start = load_shared(first) + lane * kUnit;
+    __syncwarp();
+    if (lane == 0) store_shared(first, start + kGroup * 32 * kUnit);
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < kGroup; ++k) rank[k] = start + k * 32 * kUnit;
+    return;
+  }
+  const uint32_t below = lanes_below();
+  uint32_t same[kGroup];
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) {
+    const uint32_t counter0 = __shfl_sync(~0u, counter[k], 0);
+    const uint32_t same0 = __ballot_sync(~0u, counter[k] == counter0);
+    const uint32_t counter1 = __shfl_sync(~0u, counter[k], ~same0 != 0 ? __ffs(~same0) - 1 : 0);
+    const uint32_t same1 = __ballot_sync(~0u, counter[k] == counter1);
+    same[k] = counter[k] == counter0 ? same0 : counter[k] == counter1 ? same1 : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) {
+    rank[k] = 0;
+    if (same[k] != 0) rank[k] = load_shared(counter[k]);
+    __syncwarp();
+    if (same[k] >> lane == 1) add_shared(counter[k], __popc(same[k]) * kUnit);  // the last of its lanes
+    if (same[k] == 0) rank[k] = fetch_add_shared(counter[k], kUnit);
+    __syncwarp();
+  }
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) rank[k] += __popc(same[k] & below) * kUnit;
+}
+
+// Bit k of `valid` says whether item k is there; others get no rank.
+template <int kGroup, uint32_t kUnit>
+__device__ __forceinline__ void rank_in_lane_order(const uint32_t (&counter)[kGroup], uint32_t valid, uint32_t (&rank)[kGroup],
+                                                   uint32_t lane) {
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) {
+    const bool here = valid >> k & 1;
+    const uint32_t same = __match_any_sync(~0u, here ? counter[k] : ~0u);
+    rank[k] = here ? load_shared(counter[k]) + __popc(same & lanes_below()) * kUnit : 0;
+    __syncwarp();
+    if (here && same >> lane == 1) store_shared(counter[k], rank[k] + kUnit);
+    __syncwarp();
+  }
+}
+
+}  // namespace gpusort
