@@ -129,3 +129,33 @@ def test_verdicts_of_the_sanitizer(tmp_path, body, verdict):
     result = gpu_check.run_tool(str(sanitizer), "racecheck", 60)
     assert result["verdict"] == verdict and (verdict == "clean") == ("reason" not in result)
     assert gpu_check.run_tool(None, "racecheck", 60)["verdict"] == "no verdict"
+
+
+def test_the_digest_is_of_sources_alone(tmp_path):
+    """Built files differ from machine to machine; a proof made on one has to be recognised on another."""
+    digest_of = load_digest()
+    for name, text in (("csrc/a.h", "1"), ("torch_gpusort/b.py", "2"), ("tests/host/c.cpp", "3")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    before = digest_of(tmp_path)
+    for name in (
+        "torch_gpusort/_C.so",
+        "torch_gpusort/__pycache__/b.pyc",
+        "tests/host/build/test_c",
+        "tests/.pytest_cache/x",
+        "tests/host/c.o",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("built here")
+        assert digest_of(tmp_path) == before, f"{name} counts as a source"
+    (tmp_path / "csrc/a.h").write_text("4")
+    assert digest_of(tmp_path) != before
+
+
+def load_digest():
+    sys.path.insert(0, str(TESTS.parent))
+    try:
+        from benchmarks.tree_digest import digest
+    finally:
+        sys.path.pop(0)
+    return digest
