@@ -39,7 +39,8 @@ struct SoloTeam {
 
 // How many elements of a sorted run lie before `pivot`, known to be in [low, high]; elements equal to it count when `equal_too`.
 template <class Index, class Key, class ElementAt, class Less>
-GPUSORT_HD Index count_before(const ElementAt& element_at, int run, Index low, Index high, const Key& pivot, bool equal_too, const Less& less) {
+GPUSORT_HD Index count_before(const ElementAt& element_at, int run, Index low, Index high, const Key& pivot, bool equal_too,
+                              const Less& less) {
   while (low < high) {
     const Index middle = low + (high - low) / 2;
     const Key element = element_at(run, middle);

@@ -20,21 +20,20 @@ constexpr int64_t kMergeRunLength = 8192;
 constexpr int64_t kShortestMergeRun = 1024;  // for arrays that would not give every multiprocessor a run
 
 struct MergeSortPlan {
-  bool possible = true;          // false: this device has no room for a run on chip
-  bool on_chip = false;          // rows are one run each: row_plan is all there is to do
-  RowPlan row_plan;              // all runs, but for the tail
-  RowPlan tail_plan;             // one row: the last, shorter run
+  bool possible = true;  // false: this device has no room for a run on chip
+  bool on_chip = false;  // rows are one run each: row_plan is all there is to do
+  RowPlan row_plan;      // all runs, but for the tail
+  RowPlan tail_plan;     // one row: the last, shorter run
   int64_t run_length = 0;
   int64_t runs_per_row = 0;
-  int64_t tail_length = 0;       // one row: elements of the last, shorter run; 0: none
-  int64_t padded_length = 0;     // several rows: their length padded to whole runs; 0: they are whole already
+  int64_t tail_length = 0;    // one row: elements of the last, shorter run; 0: none
+  int64_t padded_length = 0;  // several rows: their length padded to whole runs; 0: they are whole already
   bool wide_indices = false;
   MultiwaySchedule stages;
   int64_t buffer_offset[2] = {0, 0};  // of the record buffers in the workspace
   int64_t run_indices_offset = 0;     // positions within runs; their keys are at buffer_offset[1]
   int64_t cuts_offset = 0;
   int64_t workspace_bytes = 0;
-
 };
 
 // The runs, as a problem of the row kernels. Pointers are filled in by the launcher.
@@ -76,7 +75,8 @@ inline MergeSortPlan plan_merge_sort(const SortProblem& problem, const DeviceTra
   }
 
   plan.wide_indices = problem.length > narrow_index_length;
-  plan.stages = plan_multiway(problem.key.bytes, plan.wide_indices, problem.rows, problem.length, plan.runs_per_row, plan.run_length, traits);
+  plan.stages =
+      plan_multiway(problem.key.bytes, plan.wide_indices, problem.rows, problem.length, plan.runs_per_row, plan.run_length, traits);
   const auto aligned = [](int64_t bytes) { return round_up(bytes, 256); };
   const int64_t run_elements = plan.padded_length > 0 ? problem.rows * plan.padded_length : problem.numel();
   const int64_t records = aligned(problem.numel() * record_bytes(problem.key.bytes, plan.wide_indices));

@@ -14,8 +14,8 @@ namespace gpusort {
 
 constexpr int kMaxWays = 32;  // one run to a lane where cuts are searched
 constexpr int kMaxRoundsPerStage = 5;
-constexpr int kMaxStages = 13;                             // 2^63 runs
-constexpr int kMultiwayThreads = 512;                      // of the largest tile; two blocks to a multiprocessor
+constexpr int kMaxStages = 13;         // 2^63 runs
+constexpr int kMultiwayThreads = 512;  // of the largest tile; two blocks to a multiprocessor
 constexpr int kFewestMultiwayThreads = 128;
 constexpr int64_t kNarrowIndexLength = (int64_t{1} << 32) - 1;  // rows to this length move 32-bit indices
 
@@ -36,12 +36,12 @@ constexpr int multiway_items(int key_bytes, bool wide_indices) {
 struct MultiwayStage {
   int ways = 1;
   int threads = kMultiwayThreads;
-  int64_t tile = 0;        // outputs
-  int64_t stride = 1;      // original runs in a run of this stage
-  int64_t runs = 0;        // of this stage's input, per row
-  int64_t run_length = 0;  // regular runs: elements of each but the last of a row
-  int64_t groups = 0;      // per row
-  int64_t tiles = 0;       // in all, at most
+  int64_t tile = 0;             // outputs
+  int64_t stride = 1;           // original runs in a run of this stage
+  int64_t runs = 0;             // of this stage's input, per row
+  int64_t run_length = 0;       // regular runs: elements of each but the last of a row
+  int64_t groups = 0;           // per row
+  int64_t tiles = 0;            // in all, at most
   int64_t tiles_per_group = 0;  // regular runs
 };
 

@@ -32,8 +32,8 @@ std::vector<int64_t> split(const Runs& runs, int64_t rank, long* outside) {
   const int count = static_cast<int>(runs.size());
   std::vector<Index> low(count, 0), high(count), before(count);
   for (int r = 0; r < count; ++r) high[r] = static_cast<Index>(runs[r].size());
-  multiway_split<Index>(SoloTeam<Index>{count}, static_cast<Index>(rank), low.data(), high.data(), before.data(), CheckedRuns{runs, outside},
-                        [](uint32_t x, uint32_t y) { return x < y; });
+  multiway_split<Index>(SoloTeam<Index>{count}, static_cast<Index>(rank), low.data(), high.data(), before.data(),
+                        CheckedRuns{runs, outside}, [](uint32_t x, uint32_t y) { return x < y; });
   CHECK(low == high);
   return std::vector<int64_t>(low.begin(), low.end());
 }

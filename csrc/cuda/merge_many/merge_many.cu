@@ -50,7 +50,8 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_runs_kernel(const __g
     int64_t offset = 0;
     if (run > 0 && run <= m.runs) offset = run == m.runs ? m.length : min(max(m.offsets[run], int64_t{0}), m.length);
     int64_t chunk_highest;
-    const int64_t clean = block_inclusive_scan(offset, shared, [](int64_t x, int64_t y) { return max(x, y); }, chunk_highest);
+    const int64_t clean = block_inclusive_scan(
+        offset, shared, [](int64_t x, int64_t y) { return max(x, y); }, chunk_highest);
     if (run <= m.runs) m.clean_offsets[run] = max(highest, clean);
     highest = max(highest, chunk_highest);
   }
@@ -64,11 +65,13 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_runs_kernel(const __g
       const int64_t group = first + thread;
       int64_t tiles = 0;
       if (group < stage.groups) {
-        const int64_t begin = m.clean_offsets[min(group * group_stride, m.runs)], end = m.clean_offsets[min((group + 1) * group_stride, m.runs)];
+        const int64_t begin = m.clean_offsets[min(group * group_stride, m.runs)],
+                      end = m.clean_offsets[min((group + 1) * group_stride, m.runs)];
         tiles = (end - begin + stage.tile - 1) / stage.tile;
       }
       int64_t chunk_tiles;
-      const int64_t up_to = block_inclusive_scan(tiles, shared, [](int64_t x, int64_t y) { return x + y; }, chunk_tiles);
+      const int64_t up_to = block_inclusive_scan(
+          tiles, shared, [](int64_t x, int64_t y) { return x + y; }, chunk_tiles);
       if (group < stage.groups) m.tile_begin[s][group] = tiles_before + up_to - tiles;
       tiles_before += chunk_tiles;
     }
@@ -136,16 +139,11 @@ cudaError_t launch_merge_many(const MergeManyProblem& problem, const MergeManyPl
   if (problem.length <= 0 || (problem.keys_out == nullptr && problem.indices_out == nullptr)) return cudaSuccess;
   if (problem.runs <= 0) return cudaErrorInvalidValue;
   switch (problem.key.bytes) {
-    case 1:
-      return launch_of_width<uint8_t>(problem, plan, workspace, stream);
-    case 2:
-      return launch_of_width<uint16_t>(problem, plan, workspace, stream);
-    case 4:
-      return launch_of_width<uint32_t>(problem, plan, workspace, stream);
-    case 8:
-      return launch_of_width<uint64_t>(problem, plan, workspace, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 1: return launch_of_width<uint8_t>(problem, plan, workspace, stream);
+    case 2: return launch_of_width<uint16_t>(problem, plan, workspace, stream);
+    case 4: return launch_of_width<uint32_t>(problem, plan, workspace, stream);
+    case 8: return launch_of_width<uint64_t>(problem, plan, workspace, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 

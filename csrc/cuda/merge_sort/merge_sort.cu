@@ -25,8 +25,8 @@ constexpr int kPadThreads = 256;
 
 // Rows of `length` keys, each followed by keys that come after every other, up to `padded_length`.
 template <class U>
-__global__ void __launch_bounds__(kPadThreads) pad_rows_kernel(const U* in, U* out, int64_t rows, int64_t length, int64_t padded_length,
-                                                               U last_key) {
+__global__ void __launch_bounds__(kPadThreads)
+    pad_rows_kernel(const U* in, U* out, int64_t rows, int64_t length, int64_t padded_length, U last_key) {
   for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
     for (int64_t place = static_cast<int64_t>(blockIdx.x) * kPadThreads + threadIdx.x; place < padded_length;
          place += static_cast<int64_t>(gridDim.x) * kPadThreads) {
@@ -41,9 +41,8 @@ cudaError_t launch_pad_rows(const SortProblem& problem, const MergeSortPlan& pla
   const U last_key = order.from_ordered(problem.descending ? U{0} : order.clamp);
   const dim3 blocks(static_cast<unsigned>(std::min<int64_t>((plan.padded_length + 4 * kPadThreads - 1) / (4 * kPadThreads), 65535)),
                     static_cast<unsigned>(std::min<int64_t>(problem.rows, 65535)));
-  pad_rows_kernel<U>
-      <<<blocks, kPadThreads, 0, stream>>>(static_cast<const U*>(problem.keys_in), padded, problem.rows, problem.length, plan.padded_length,
-                                           last_key);
+  pad_rows_kernel<U><<<blocks, kPadThreads, 0, stream>>>(static_cast<const U*>(problem.keys_in), padded, problem.rows, problem.length,
+                                                         plan.padded_length, last_key);
   return cudaGetLastError();
 }
 
@@ -122,16 +121,11 @@ cudaError_t launch_merge_sort(const SortProblem& problem, const MergeSortPlan& p
   if (!plan.possible || !problem.whole_key()) return cudaErrorInvalidValue;
   if (plan.on_chip) return launch_row_sort(problem, plan.row_plan, workspace, stream);
   switch (problem.key.bytes) {
-    case 1:
-      return launch_of_width<uint8_t>(problem, plan, workspace, stream);
-    case 2:
-      return launch_of_width<uint16_t>(problem, plan, workspace, stream);
-    case 4:
-      return launch_of_width<uint32_t>(problem, plan, workspace, stream);
-    case 8:
-      return launch_of_width<uint64_t>(problem, plan, workspace, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 1: return launch_of_width<uint8_t>(problem, plan, workspace, stream);
+    case 2: return launch_of_width<uint16_t>(problem, plan, workspace, stream);
+    case 4: return launch_of_width<uint32_t>(problem, plan, workspace, stream);
+    case 8: return launch_of_width<uint64_t>(problem, plan, workspace, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 

@@ -101,17 +101,17 @@ struct MultiwayArguments {
   MultiwayRuns runs;
   KeyOrder<U> order;
   MultiwaySource source = MultiwaySource::kRecords;
-  const U* keys = nullptr;                // kRuns, kKeys
-  const uint32_t* positions = nullptr;    // kRuns
-  int64_t source_row_stride = 0;          // elements from row to row in the source
+  const U* keys = nullptr;              // kRuns, kKeys
+  const uint32_t* positions = nullptr;  // kRuns
+  int64_t source_row_stride = 0;        // elements from row to row in the source
   RecordArray<U, Index> records_in;
-  RecordArray<U, Index> records_out;      // null codes: the last stage, which writes the results
-  const U* original = nullptr;            // last stage: the keys as they were given, for those that a code does not tell
-  U* keys_out = nullptr;                  // null: not wanted
-  int64_t* indices_wide = nullptr;        // at most one of the two is wanted
+  RecordArray<U, Index> records_out;  // null codes: the last stage, which writes the results
+  const U* original = nullptr;        // last stage: the keys as they were given, for those that a code does not tell
+  U* keys_out = nullptr;              // null: not wanted
+  int64_t* indices_wide = nullptr;    // at most one of the two is wanted
   int32_t* indices_narrow = nullptr;
-  int64_t* cuts = nullptr;                // [tile][way]: elements of the run before the tile
-  uint32_t* contradictory = nullptr;      // null: runs are sorted; else not 0 when the cuts contradict each other
+  int64_t* cuts = nullptr;            // [tile][way]: elements of the run before the tile
+  uint32_t* contradictory = nullptr;  // null: runs are sorted; else not 0 when the cuts contradict each other
 
   __device__ U source_code(int64_t place) const {
     return source == MultiwaySource::kRecords ? RecordFormat<U, Index>::code_of(records_in.codes[place]) : order.code(keys[place]);

@@ -23,7 +23,8 @@ cudaError_t launch_multiway_stage(const MultiwayArguments<U, Index>& arguments, 
   }
   constexpr size_t kMostBytes = Tile::shared_bytes(kMultiwayThreads);
   if (kMostBytes > 48 * 1024) {  // one value for every launch, so that concurrent callers agree
-    status = cudaFuncSetAttribute(multiway_tile_kernel<U, Index>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kMostBytes));
+    status =
+        cudaFuncSetAttribute(multiway_tile_kernel<U, Index>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kMostBytes));
     if (status != cudaSuccess) return status;
   }
   multiway_tile_kernel<U, Index>

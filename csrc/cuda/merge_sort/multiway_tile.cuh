@@ -86,7 +86,9 @@ struct MultiwayTile {
   Index* indices;  // null when packed
   int thread, threads;
 
-  static constexpr size_t shared_bytes(int threads) { return static_cast<size_t>(threads) * kItems * record_bytes(sizeof(U), Format::kWide); }
+  static constexpr size_t shared_bytes(int threads) {
+    return static_cast<size_t>(threads) * kItems * record_bytes(sizeof(U), Format::kWide);
+  }
 
   // Reads this thread's share of the tile's elements: load(item, piece, place in the piece).
   template <class Load>
