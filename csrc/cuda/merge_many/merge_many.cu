@@ -114,6 +114,7 @@ cudaError_t launch_of(const MergeManyProblem& problem, const MergeManyPlan& plan
     if (s + 1 < plan.stages.count) {
       arguments.records_out = make_record_array<U, Index>(memory + plan.buffer_offset[s % 2], problem.length);
     } else {
+      arguments.last = true;
       arguments.original = static_cast<const U*>(problem.keys_in);
       arguments.keys_out = static_cast<U*>(problem.keys_out);
       if (problem.index_bytes == 8) {

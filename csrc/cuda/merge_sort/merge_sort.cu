@@ -95,6 +95,7 @@ cudaError_t launch_of(const SortProblem& problem, const MergeSortPlan& plan, voi
     if (s + 1 < plan.stages.count) {
       arguments.records_out = make_record_array<U, Index>(memory + plan.buffer_offset[s % 2], problem.numel());
     } else {
+      arguments.last = true;
       arguments.original = static_cast<const U*>(problem.keys_in);
       arguments.keys_out = static_cast<U*>(problem.keys_out);
       if (problem.index_bytes == 8) {

@@ -9,28 +9,19 @@
 
 namespace gpusort {
 
-// Records between stages. Packed: the code above the index in one word, whose order is the stable order.
+// Records between stages. Packed: the code above the index in one 64-bit word; else an array of each.
 template <class U, class Index>
 struct RecordFormat {
   static constexpr bool kWide = sizeof(Index) == 8;
   static constexpr bool kPacked = records_packed(sizeof(U), kWide);
   static constexpr int kItems = multiway_items(sizeof(U), kWide);
-  using Code = std::conditional_t<kPacked, uint64_t, U>;  // what merges compare
-
-  __device__ static Code make(U code, Index index) {
-    if constexpr (kPacked) return static_cast<uint64_t>(code) << 32 | index;
-    return static_cast<Code>(code);
-  }
-  __device__ static U code_of(Code code) {
-    if constexpr (kPacked) return static_cast<U>(code >> 32);
-    return static_cast<U>(code);
-  }
 };
 
 template <class U, class Index>
 struct RecordArray {
-  typename RecordFormat<U, Index>::Code* codes = nullptr;
-  Index* indices = nullptr;  // null when packed
+  uint64_t* words = nullptr;  // packed
+  U* codes = nullptr;         // not packed
+  Index* indices = nullptr;
 };
 
 // One tile of the output of a group of runs.
@@ -105,16 +96,19 @@ struct MultiwayArguments {
   const uint32_t* positions = nullptr;  // kRuns
   int64_t source_row_stride = 0;        // elements from row to row in the source
   RecordArray<U, Index> records_in;
-  RecordArray<U, Index> records_out;  // null codes: the last stage, which writes the results
-  const U* original = nullptr;        // last stage: the keys as they were given, for those that a code does not tell
-  U* keys_out = nullptr;              // null: not wanted
-  int64_t* indices_wide = nullptr;    // at most one of the two is wanted
+  RecordArray<U, Index> records_out;
+  bool last = false;                // the last stage, which writes the results
+  const U* original = nullptr;      // last stage: the keys as they were given, for those that a code does not tell
+  U* keys_out = nullptr;            // null: not wanted
+  int64_t* indices_wide = nullptr;  // at most one of the two is wanted
   int32_t* indices_narrow = nullptr;
   int64_t* cuts = nullptr;            // [tile][way]: elements of the run before the tile
   uint32_t* contradictory = nullptr;  // null: runs are sorted; else not 0 when the cuts contradict each other
 
   __device__ U source_code(int64_t place) const {
-    return source == MultiwaySource::kRecords ? RecordFormat<U, Index>::code_of(records_in.codes[place]) : order.code(keys[place]);
+    if (source != MultiwaySource::kRecords) return order.code(keys[place]);
+    if constexpr (RecordFormat<U, Index>::kPacked) return static_cast<U>(records_in.words[place] >> 32);
+    return records_in.codes[place];
   }
 };
 

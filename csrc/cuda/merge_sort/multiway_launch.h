@@ -35,7 +35,7 @@ RecordArray<U, Index> make_record_array(void* buffer, int64_t records) {
   RecordArray<U, Index> array;
   char* const bytes = static_cast<char*>(buffer);
   if constexpr (Format::kPacked) {
-    array.codes = reinterpret_cast<uint64_t*>(bytes);
+    array.words = reinterpret_cast<uint64_t*>(bytes);
   } else if constexpr (sizeof(Index) > sizeof(U)) {  // the wider first, so that both are aligned
     array.indices = reinterpret_cast<Index*>(bytes);
     array.codes = reinterpret_cast<U*>(bytes + records * sizeof(Index));

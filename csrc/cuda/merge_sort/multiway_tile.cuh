@@ -3,7 +3,8 @@
 // Every piece starts at a slot that is a multiple of kItems, and so does every run merged from pieces, so that each round gives a thread
 // kItems outputs of exactly one pair: it finds its split by merge path and merges into registers; after a barrier the outputs take the
 // slots of what was merged. The slots behind a run's last element hold nothing and are never looked at. ceil(log2(ways)) rounds, one read
-// and one write of the data. Ties are taken from the earlier run, which is the stable order because runs follow each other in the input.
+// and one write of the data. Ties are taken from the earlier run, which is the stable order because runs follow each other in the input,
+// so only codes are compared; indices lie in an array of their own and are moved along.
 // Source: Odeh, Green, Mwassi, Shmueli and Birk, "Merge path" (2012).
 //
 // Input that may not be sorted (`contradictory` is given) is looked at before it is merged: cuts that contradict each other are replaced by
@@ -15,15 +16,24 @@
 
 namespace gpusort {
 
+// Where a piece lies. Element `slot` of the tile is element `source + slot` of the source arrays.
+struct alignas(16) TilePiece {
+  int first_slot;
+  int end_slot;  // behind the last element
+  int64_t source;
+};
+
 // The pieces of a tile. Unused ways are empty pieces at the end.
 template <class Index>
 struct TilePieces {
+  TilePiece piece[kMaxWays];
   int slots[kMaxWays + 1];    // where each piece starts in shared memory; the last: slots in use
   int outputs[kMaxWays + 1];  // elements before each piece; the last: elements of the tile
-  int64_t source[kMaxWays];   // of the first element, in the source arrays
-  Index base[kMaxWays];       // what to add to a position within the run (kRuns) or the piece (kKeys)
+  Index base[kMaxWays];       // what to add to a position within the run (kRuns) or to a slot (kKeys) for the index
+  int64_t row_begin;          // of the tile's row, in the results
+  int64_t destination;        // of the tile's first output
+  bool exists;
 
-  __device__ int length(int piece) const { return outputs[piece + 1] - outputs[piece]; }
   __device__ int piece_of_slot(int slot) const {
     int low = 0;
 #pragma unroll
@@ -36,9 +46,11 @@ struct TilePieces {
 
 // By the first warp.
 template <int kItems, class U, class Index>
-__device__ void set_up_pieces(const MultiwayArguments<U, Index>& m, const MultiwayTileSpot& spot, int64_t number, int lane,
-                              TilePieces<Index>& pieces) {
+__device__ void set_up_pieces(const MultiwayArguments<U, Index>& m, int64_t number, int lane, TilePieces<Index>& pieces) {
   const MultiwayRuns& runs = m.runs;
+  const MultiwayTileSpot spot = runs.locate(number);
+  if (lane == 0) pieces.exists = spot.exists;
+  if (!spot.exists) return;
   const int64_t run_begin = runs.begin(runs.run_of(spot, lane));
   MultiwayCut cut = read_cut(m, spot, number, lane);
   if (m.contradictory != nullptr && *m.contradictory != 0 && lane < runs.ways) {  // cut the runs as they lie, one after the other
@@ -58,11 +70,16 @@ __device__ void set_up_pieces(const MultiwayArguments<U, Index>& m, const Multiw
       outputs += outputs_below;
     }
   }
+  const int first_slot = slots - padded;
   pieces.slots[lane + 1] = slots;
   pieces.outputs[lane + 1] = outputs;
-  if (lane == 0) pieces.slots[0] = pieces.outputs[0] = 0;
-  pieces.source[lane] = spot.row * m.source_row_stride + run_begin + cut.begin;
-  pieces.base[lane] = static_cast<Index>(m.source == MultiwaySource::kRuns ? run_begin : run_begin + cut.begin);
+  pieces.piece[lane] = {first_slot, first_slot + length, spot.row * m.source_row_stride + run_begin + cut.begin - first_slot};
+  pieces.base[lane] = static_cast<Index>(m.source == MultiwaySource::kRuns ? run_begin : run_begin + cut.begin - first_slot);
+  if (lane == 0) {
+    pieces.slots[0] = pieces.outputs[0] = 0;
+    pieces.row_begin = spot.row * runs.row_length;
+    pieces.destination = pieces.row_begin + run_begin + spot.tile * runs.tile;  // the first run begins where the group does
+  }
 }
 
 // The bits of a key from its code, or from the input where codes do not tell: zeros, NaNs, what is True.
@@ -76,65 +93,68 @@ __device__ U key_of_code(const KeyOrder<U>& order, U code, const U* row, int64_t
 template <class U, class Index>
 struct MultiwayTile {
   using Format = RecordFormat<U, Index>;
-  using Code = typename Format::Code;
   static constexpr int kItems = Format::kItems;
-  static constexpr bool kPacked = Format::kPacked;
 
   const MultiwayArguments<U, Index>& m;
   const TilePieces<Index>& pieces;
-  Code* codes;     // shared, threads x kItems each
-  Index* indices;  // null when packed
+  U* codes;  // shared, threads x kItems each, and as many as one thread may run on
+  Index* indices;
   int thread, threads;
 
-  static constexpr size_t shared_bytes(int threads) {
-    return static_cast<size_t>(threads) * kItems * record_bytes(sizeof(U), Format::kWide);
-  }
+  static constexpr size_t shared_bytes(int threads) { return static_cast<size_t>(threads + 1) * kItems * (sizeof(U) + sizeof(Index)) + 8; }
 
-  // Reads this thread's share of the tile's elements: load(item, piece, place in the piece).
-  template <class Load>
-  __device__ __forceinline__ void for_each_element(Load load) const {
-    int piece = 0;
+  // This thread's share of the tile's elements: visit(item, piece's number, piece, slot).
+  template <class Visit>
+  __device__ __forceinline__ void for_each_element(Visit visit) const {
+    int number = 0;
 #pragma unroll
     for (int item = 0; item < kItems; ++item) {
       const int slot = item * threads + thread;
-      while (piece < kMaxWays - 1 && slot >= pieces.slots[piece + 1]) ++piece;
-      const int place = slot - pieces.slots[piece];
-      if (place < pieces.length(piece)) load(item, piece, place);
+      while (number < kMaxWays - 1 && slot >= pieces.slots[number + 1]) ++number;
+      const TilePiece piece = pieces.piece[number];
+      if (slot < piece.end_slot) visit(item, number, piece, slot);
     }
   }
 
   __device__ __forceinline__ void load() {
-    Code held[kItems];
+    if (m.source == MultiwaySource::kRecords && Format::kPacked) {
+      uint64_t words[kItems];
+      for_each_element([&](int item, int, const TilePiece& piece, int slot) { words[item] = m.records_in.words[piece.source + slot]; });
+#pragma unroll
+      for (int item = 0; item < kItems; ++item) {
+        codes[item * threads + thread] = static_cast<U>(words[item] >> 32);
+        indices[item * threads + thread] = static_cast<Index>(words[item]);
+      }
+      return;
+    }
+    U held[kItems];
     Index held_indices[kItems];
     if (m.source == MultiwaySource::kRecords) {
-      for_each_element([&](int item, int piece, int place) {
-        held[item] = m.records_in.codes[pieces.source[piece] + place];
-        if constexpr (!kPacked) held_indices[item] = m.records_in.indices[pieces.source[piece] + place];
+      for_each_element([&](int item, int, const TilePiece& piece, int slot) {
+        held[item] = m.records_in.codes[piece.source + slot];
+        held_indices[item] = m.records_in.indices[piece.source + slot];
       });
     } else {
-      U keys[kItems];
       const bool runs = m.source == MultiwaySource::kRuns;
-      for_each_element([&](int item, int piece, int place) {
-        const int64_t source = pieces.source[piece] + place;
-        keys[item] = m.keys[source];
-        held_indices[item] = pieces.base[piece] + (runs ? static_cast<Index>(m.positions[source]) : static_cast<Index>(place));
+      for_each_element([&](int item, int number, const TilePiece& piece, int slot) {
+        held[item] = m.keys[piece.source + slot];
+        held_indices[item] = pieces.base[number] + (runs ? static_cast<Index>(m.positions[piece.source + slot]) : static_cast<Index>(slot));
       });
 #pragma unroll
-      for (int item = 0; item < kItems; ++item) held[item] = Format::make(m.order.code(keys[item]), held_indices[item]);
+      for (int item = 0; item < kItems; ++item) held[item] = m.order.code(held[item]);
     }
 #pragma unroll
     for (int item = 0; item < kItems; ++item) {
       codes[item * threads + thread] = held[item];
-      if constexpr (!kPacked) indices[item * threads + thread] = held_indices[item];
+      indices[item * threads + thread] = held_indices[item];
     }
   }
 
   // Whether this thread sees a piece that does not rise.
   __device__ bool sees_descent() const {
     bool descent = false;
-    for_each_element([&](int item, int piece, int place) {
-      const int slot = item * threads + thread;
-      if (place + 1 < pieces.length(piece)) descent = descent || codes[slot + 1] < codes[slot];
+    for_each_element([&](int, int, const TilePiece& piece, int slot) {
+      if (slot + 1 < piece.end_slot) descent = descent || codes[slot + 1] < codes[slot];
     });
     return descent;
   }
@@ -151,28 +171,25 @@ struct MultiwayTile {
       const int b_length = pieces.outputs[first + 2 * width] - pieces.outputs[first + width];
       const int rank = slot - begin;
       const bool has_outputs = in_use && rank < a_length + b_length;
-      Code merged[kItems];
+      U merged[kItems];
       Index merged_indices[kItems];
       if (has_outputs) {
-        const int a_taken = co_rank<int>(rank, codes + begin, a_length, codes + middle, b_length, [](Code x, Code y) { return x < y; });
-        int a = begin + a_taken, b = middle + rank - a_taken;
-        const int a_end = begin + a_length, b_end = middle + b_length;
-        Code a_code = static_cast<Code>(~Code{0}), b_code = a_code;
-        if (a < a_end) a_code = codes[a];
-        if (b < b_end) b_code = codes[b];
+        const int a_taken = co_rank<int>(rank, codes + begin, a_length, codes + middle, b_length, [](U x, U y) { return x < y; });
+        int a = begin + a_taken;
+        const int both = a + middle + rank - a_taken;  // a + b before the first output; each output adds one
+        const int a_last = begin + a_length - 1, b_last = middle + b_length - 1;
+        U a_code = static_cast<U>(~U{0}), b_code = a_code;
+        if (a <= a_last) a_code = codes[a];
+        if (both - a <= b_last) b_code = codes[both - a];
 #pragma unroll
         for (int item = 0; item < kItems; ++item) {
-          const bool take_b = b_code < a_code || a >= a_end;  // a b that has ended shows the largest code and is not below a
-          merged[item] = take_b ? b_code : a_code;
-          if constexpr (!kPacked) {
-            const int taken = min(take_b ? b : a, threads * kItems - 1);  // behind the last element both have ended
-            merged_indices[item] = indices[taken];
-          }
-          a += take_b ? 0 : 1;
-          b += take_b ? 1 : 0;
-          const int next = take_b ? b : a;
-          Code code = static_cast<Code>(~Code{0});
-          if (next < (take_b ? b_end : a_end)) code = codes[next];
+          const bool take_b = b_code < a_code || a > a_last;  // a b that has ended shows the largest code and is not below a
+          const int taken = take_b ? both + item - a : a;     // behind the last output both have ended and b runs on, to no effect
+          merged[item] = b_code < a_code ? b_code : a_code;   // their minimum in either case
+          merged_indices[item] = indices[taken];
+          U code = static_cast<U>(~U{0});
+          if (taken < (take_b ? b_last : a_last)) code = codes[taken + 1];
+          if (!take_b) ++a;
           a_code = take_b ? a_code : code;
           b_code = take_b ? code : b_code;
         }
@@ -182,18 +199,17 @@ struct MultiwayTile {
 #pragma unroll
         for (int item = 0; item < kItems; ++item) {
           codes[slot + item] = merged[item];
-          if constexpr (!kPacked) indices[slot + item] = merged_indices[item];
+          indices[slot + item] = merged_indices[item];
         }
       }
       __syncthreads();
     }
   }
 
-  // Writes the tile, whose first output is the group's `first`-th. Unless merged, the pieces lie where they were loaded.
-  __device__ __forceinline__ void store(const MultiwayTileSpot& spot, bool merged) const {
+  // Writes the tile. Unless merged, the pieces lie where they were loaded.
+  __device__ __forceinline__ void store(bool merged) const {
     const int count = pieces.outputs[kMaxWays];
-    const int64_t row = spot.row * m.runs.row_length;
-    const int64_t destination = row + m.runs.group_begin(spot) + spot.tile * m.runs.tile;
+    const int64_t destination = pieces.destination;
 #pragma unroll 3
     for (int output = thread; output < count; output += threads) {
       int slot = output;
@@ -202,22 +218,21 @@ struct MultiwayTile {
         while (output >= pieces.outputs[piece + 1]) ++piece;
         slot = pieces.slots[piece] + output - pieces.outputs[piece];
       }
-      const Code code = codes[slot];
-      if (m.records_out.codes != nullptr) {
-        m.records_out.codes[destination + output] = code;
-        if constexpr (!kPacked) m.records_out.indices[destination + output] = indices[slot];
+      const U code = codes[slot];
+      const Index index = indices[slot];
+      if (!m.last) {
+        if constexpr (Format::kPacked) {
+          m.records_out.words[destination + output] = static_cast<uint64_t>(code) << 32 | index;
+        } else {
+          m.records_out.codes[destination + output] = code;
+          m.records_out.indices[destination + output] = index;
+        }
         continue;
-      }
-      Index index;
-      if constexpr (kPacked) {
-        index = static_cast<Index>(code);
-      } else {
-        index = indices[slot];
       }
       if (m.indices_wide != nullptr) m.indices_wide[destination + output] = static_cast<int64_t>(index);
       if (m.indices_narrow != nullptr) m.indices_narrow[destination + output] = static_cast<int32_t>(index);
       if (m.keys_out != nullptr) {
-        m.keys_out[destination + output] = key_of_code(m.order, Format::code_of(code), m.original + row, static_cast<int64_t>(index));
+        m.keys_out[destination + output] = key_of_code(m.order, code, m.original + pieces.row_begin, static_cast<int64_t>(index));
       }
     }
   }
@@ -228,31 +243,25 @@ __global__ void __launch_bounds__(kMultiwayThreads, 2) multiway_tile_kernel(cons
   using Tile = MultiwayTile<U, Index>;
   extern __shared__ uint64_t shared_records[];
   __shared__ TilePieces<Index> pieces;
-  const int64_t number = blockIdx.x;
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-  const MultiwayTileSpot spot = m.runs.locate(number);
-  if (!spot.exists) return;
-  if (thread < 32) set_up_pieces<Tile::kItems>(m, spot, number, thread, pieces);
+  if (thread < 32) set_up_pieces<Tile::kItems>(m, blockIdx.x, thread, pieces);
   __syncthreads();
+  if (!pieces.exists) return;
 
-  // Indices first where they are the wider of the two, so that both are aligned.
-  constexpr bool kIndicesFirst = !Tile::kPacked && sizeof(Index) > sizeof(U);
+  // The wider of codes and indices first, so that both are aligned.
+  constexpr bool kIndicesFirst = sizeof(Index) > sizeof(U);
   char* const base = reinterpret_cast<char*>(shared_records);
-  const size_t records = static_cast<size_t>(threads) * Tile::kItems;
-  auto* const codes = reinterpret_cast<typename Tile::Code*>(base + (kIndicesFirst ? records * sizeof(Index) : 0));
-  Index* const indices = Tile::kPacked ? nullptr : reinterpret_cast<Index*>(base + (kIndicesFirst ? 0 : records * sizeof(U)));
+  const size_t records = static_cast<size_t>(threads + 1) * Tile::kItems;
+  U* const codes = reinterpret_cast<U*>(base + (kIndicesFirst ? records * sizeof(Index) : 0));
+  Index* const indices = reinterpret_cast<Index*>(base + (kIndicesFirst ? 0 : records * sizeof(U)));
 
   Tile tile{m, pieces, codes, indices, thread, threads};
   tile.load();
+  __syncthreads();
   bool merged = true;
-  if (m.contradictory != nullptr) {
-    __syncthreads();
-    merged = !__syncthreads_or(tile.sees_descent());
-  } else {
-    __syncthreads();
-  }
+  if (m.contradictory != nullptr) merged = !__syncthreads_or(tile.sees_descent());
   if (merged) tile.merge();
-  tile.store(spot, merged);
+  tile.store(merged);
 }
 
 }  // namespace gpusort
