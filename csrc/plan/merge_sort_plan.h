@@ -3,8 +3,10 @@
 // Rows that fit on chip are sorted there at once. Longer ones become runs of 8192 (the length at which the row kernels do most per byte,
 // H200: 2^26 float32 in 690 us), which multiway stages merge: 2^26 keys are 2^13 runs and take three stages of 32, 16 and 16 ways.
 //
-// Workspace, per element: two buffers of records (8 bytes for keys to 32 bits, 12 for 64). The sorted runs (keys, positions) lie where the
-// second buffer will be, and rows padded to whole runs where the first will be.
+// Memory, per element: two buffers of records (8 bytes for keys to 32 bits, 12 for 64). The sorted runs (keys, positions) lie where the
+// second buffer will be, and rows padded to whole runs where the first will be. The buffer that the last stage does not read lies in the
+// results, which nobody else reads before, where they are large enough (int64 indices, and values where records are not packed): 8 or 12
+// bytes beyond the results are then all there is.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +32,10 @@ struct MergeSortPlan {
   int64_t padded_length = 0;  // several rows: their length padded to whole runs; 0: they are whole already
   bool wide_indices = false;
   MultiwaySchedule stages;
+  int results_buffer = -1;            // the record buffer that lies in the results; -1: none
   int64_t buffer_offset[2] = {0, 0};  // of the record buffers in the workspace
-  int64_t run_indices_offset = 0;     // positions within runs; their keys are at buffer_offset[1]
+  int64_t run_keys_offset = 0;        // the sorted runs, unless results_buffer is 1: keys, and positions within the run
+  int64_t run_positions_offset = 0;
   int64_t cuts_offset = 0;
   int64_t workspace_bytes = 0;
 };
@@ -81,11 +85,16 @@ inline MergeSortPlan plan_merge_sort(const SortProblem& problem, const DeviceTra
   const int64_t run_elements = plan.padded_length > 0 ? problem.rows * plan.padded_length : problem.numel();
   const int64_t records = aligned(problem.numel() * record_bytes(problem.key.bytes, plan.wide_indices));
   const int64_t padded = plan.padded_length > 0 ? aligned(run_elements * problem.key.bytes) : 0;
-  const int64_t run_keys = aligned(run_elements * problem.key.bytes), run_indices = aligned(run_elements * 4);
-  plan.buffer_offset[0] = 0;
-  plan.buffer_offset[1] = std::max(padded, plan.stages.count > 1 ? records : 0);
-  plan.run_indices_offset = plan.buffer_offset[1] + run_keys;
-  plan.cuts_offset = plan.buffer_offset[1] + std::max(run_keys + run_indices, plan.stages.count > 2 ? records : 0);
+  const int64_t run_keys = aligned(run_elements * problem.key.bytes), run_positions = aligned(run_elements * 4);
+  const bool results_hold_records = problem.indices_out != nullptr && problem.index_bytes == 8 &&
+                                    (records_packed(problem.key.bytes, plan.wide_indices) || problem.keys_out != nullptr);
+  if (results_hold_records && plan.padded_length == 0 && plan.stages.count > 1) plan.results_buffer = (plan.stages.count - 1) % 2;
+  const int64_t first = plan.results_buffer == 0 ? 0 : std::max(padded, plan.stages.count > 1 ? records : 0);
+  const int64_t second = plan.results_buffer == 1 ? 0 : std::max(run_keys + run_positions, plan.stages.count > 2 ? records : 0);
+  plan.buffer_offset[1] = first;
+  plan.run_keys_offset = first;
+  plan.run_positions_offset = first + run_keys;
+  plan.cuts_offset = first + second;
   plan.workspace_bytes = plan.cuts_offset + plan.stages.cuts_bytes;
   return plan;
 }

@@ -69,11 +69,29 @@ void check_sort(int key_bytes, int64_t rows, int64_t length, int64_t narrow_limi
   const int64_t second_end = plan.buffer_offset[1] + (plan.stages.count > 2 ? records : 0);
   if (plan.padded_length > 0) CHECK(plan.buffer_offset[0] + run_elements * key_bytes <= plan.buffer_offset[1]);
   CHECK(first_end <= plan.buffer_offset[1] && second_end <= plan.cuts_offset);
-  CHECK(plan.buffer_offset[1] + run_elements * key_bytes <= plan.run_indices_offset);
-  CHECK(plan.run_indices_offset + run_elements * 4 <= plan.cuts_offset);
+  CHECK(plan.results_buffer == -1 && plan.run_keys_offset >= plan.buffer_offset[1]);
+  CHECK(plan.run_keys_offset + run_elements * key_bytes <= plan.run_positions_offset);
+  CHECK(plan.run_positions_offset + run_elements * 4 <= plan.cuts_offset);
   CHECK(plan.cuts_offset + plan.stages.cuts_bytes <= plan.workspace_bytes);
-  for (const int64_t offset : {plan.buffer_offset[0], plan.buffer_offset[1], plan.run_indices_offset, plan.cuts_offset})
+  for (const int64_t offset : {plan.buffer_offset[0], plan.buffer_offset[1], plan.run_positions_offset, plan.cuts_offset})
     CHECK(offset % 256 == 0);
+}
+
+// With int64 indices and values wanted: the results serve as the buffer that the last stage does not read.
+void check_memory(int key_bytes, int64_t length, int64_t bytes_per_element) {
+  static int64_t somewhere;
+  SortProblem problem = make_problem(key_bytes, 1, length);
+  problem.keys_out = &somewhere;
+  problem.indices_out = &somewhere;
+  const MergeSortPlan plan = plan_merge_sort(problem, DeviceTraits{});
+  const int last_reads = plan.stages.count == 1 ? 1 : (plan.stages.count - 2) % 2;
+  CHECK(plan.stages.count == 1 || plan.results_buffer == 1 - last_reads);
+  CHECK(plan.workspace_bytes <= length * bytes_per_element + plan.stages.cuts_bytes + 1024);
+  CHECK(plan.stages.cuts_bytes < length / 16 + 65536);
+  problem.keys_out = nullptr;
+  CHECK((plan_merge_sort(problem, DeviceTraits{}).results_buffer >= 0) == (plan.results_buffer >= 0 && key_bytes <= 4));
+  problem.index_bytes = 4;
+  CHECK(plan_merge_sort(problem, DeviceTraits{}).results_buffer == -1);
 }
 
 void check_many(int key_bytes, int64_t length, int64_t runs, int64_t narrow_limit) {
@@ -109,6 +127,7 @@ int main() {
         check_sort(key_bytes, rows, length, 50000);
       }
     }
+    for (const int64_t length : {20000, 100003, 1 << 20, 1 << 26}) check_memory(key_bytes, length, key_bytes <= 4 ? 8 : 12);
     check_sort(key_bytes, 1, (int64_t{1} << 33) + 5, kNarrowIndexLength);
     for (const int64_t runs : {1, 2, 3, 9, 31, 32, 33, 1000, 1024, 1025, 5000, 70000}) {
       for (const int64_t length : {1, 1000, 100000, 1 << 26}) check_many(key_bytes, length, runs, runs == 9 ? 10 : kNarrowIndexLength);

@@ -71,29 +71,52 @@ cudaError_t launch_runs(const SortProblem& problem, const MergeSortPlan& plan, U
   return launch_row_sort(tail, plan.tail_plan, nullptr, stream);
 }
 
+// Where things lie: in the workspace, or in the results.
+template <class U, class Index>
+struct MergeSortMemory {
+  RecordArray<U, Index> records[2];
+  U* padded;
+  U* run_keys;
+  uint32_t* run_positions;
+
+  MergeSortMemory(const SortProblem& problem, const MergeSortPlan& plan, char* workspace) {
+    for (const int buffer : {0, 1}) records[buffer] = make_record_array<U, Index>(workspace + plan.buffer_offset[buffer], problem.numel());
+    padded = reinterpret_cast<U*>(workspace + plan.buffer_offset[0]);
+    run_keys = reinterpret_cast<U*>(workspace + plan.run_keys_offset);
+    run_positions = reinterpret_cast<uint32_t*>(workspace + plan.run_positions_offset);
+    if (plan.results_buffer < 0) return;
+
+    RecordArray<U, Index>& in_results = records[plan.results_buffer];
+    in_results.words = static_cast<uint64_t*>(problem.indices_out);
+    in_results.codes = static_cast<U*>(problem.keys_out);
+    in_results.indices = static_cast<Index*>(problem.indices_out);
+    if (plan.results_buffer == 0) return;
+    run_positions = static_cast<uint32_t*>(problem.indices_out);  // half of the int64 indices; the keys have the other, or the values
+    run_keys = RecordFormat<U, Index>::kPacked ? reinterpret_cast<U*>(run_positions + problem.numel()) : static_cast<U*>(problem.keys_out);
+  }
+};
+
 template <class U, class Index>
 cudaError_t launch_of(const SortProblem& problem, const MergeSortPlan& plan, void* workspace, cudaStream_t stream) {
-  char* const memory = static_cast<char*>(workspace);
-  U* const run_keys = reinterpret_cast<U*>(memory + plan.buffer_offset[1]);
-  uint32_t* const run_positions = reinterpret_cast<uint32_t*>(memory + plan.run_indices_offset);
-  U* const padded = reinterpret_cast<U*>(memory + plan.buffer_offset[0]);
-  cudaError_t status = launch_runs<U>(problem, plan, padded, run_keys, run_positions, stream);
+  char* const bytes = static_cast<char*>(workspace);
+  const MergeSortMemory<U, Index> memory(problem, plan, bytes);
+  cudaError_t status = launch_runs<U>(problem, plan, memory.padded, memory.run_keys, memory.run_positions, stream);
 
   for (int s = 0; s < plan.stages.count && status == cudaSuccess; ++s) {
     const MultiwayStage& stage = plan.stages.stage[s];
     MultiwayArguments<U, Index> arguments =
         make_multiway_arguments<U, Index>(stage, problem.key.order<U>(problem.descending), problem.length);
-    arguments.cuts = reinterpret_cast<int64_t*>(memory + plan.cuts_offset);
+    arguments.cuts = reinterpret_cast<int64_t*>(bytes + plan.cuts_offset);
     if (s == 0) {
       arguments.source = MultiwaySource::kRuns;
-      arguments.keys = run_keys;
-      arguments.positions = run_positions;
+      arguments.keys = memory.run_keys;
+      arguments.positions = memory.run_positions;
       if (plan.padded_length > 0) arguments.source_row_stride = plan.padded_length;
     } else {
-      arguments.records_in = make_record_array<U, Index>(memory + plan.buffer_offset[(s - 1) % 2], problem.numel());
+      arguments.records_in = memory.records[(s - 1) % 2];
     }
     if (s + 1 < plan.stages.count) {
-      arguments.records_out = make_record_array<U, Index>(memory + plan.buffer_offset[s % 2], problem.numel());
+      arguments.records_out = memory.records[s % 2];
     } else {
       arguments.last = true;
       arguments.original = static_cast<const U*>(problem.keys_in);
