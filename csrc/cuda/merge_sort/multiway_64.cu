@@ -1,3 +1,4 @@
+// Instantiations of multiway_launch.cuh for 64-bit keys.
 #include "multiway_launch.cuh"
 
 namespace gpusort {
