@@ -1,6 +1,6 @@
 // Where the tiles of a multiway merge cut its runs: one warp to a tile, one lane to a run, by core/multiway_split.h.
 //
-// Latency, not bandwidth, is the cost: some 70 dependent reads for random runs of 8192, hidden by as many warps as fit.
+// The cost is latency, not bandwidth: each round waits for the reads of a binary search, one after the other.
 #pragma once
 
 #include "../../core/multiway_split.h"
