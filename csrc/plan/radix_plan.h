@@ -54,7 +54,8 @@ constexpr TileShape radix_tile_shape(int key_bytes, bool indexed, TileClass tile
     if (!indexed) return {512, 32, 4, true};
     return kind == PassKind::kFirst ? TileShape{512, 28, 4, true} : TileShape{512, 24, 4, false};
   }
-  if (!indexed || (key_bytes < 4 && kind == PassKind::kFirst)) return {512, 64, 4, true};
+  if (!indexed) return {512, 64, 4, true};
+  if (key_bytes < 4 && kind == PassKind::kFirst) return {512, 32, 8, true};
   if (kind == PassKind::kFirst) return {512, 32, 8, true};
   if (kind == PassKind::kMiddle) return {1024, 16, 8, true};
   return {512, 40, 8, false};

@@ -46,11 +46,26 @@ struct PassPolicy {
   static constexpr int kPermutePeriod = kPermutePeriod_;
 };
 
-// kExact: keys alone whose codes do not tell all, in the ordered form.
-template <class Policy, bool kExact>
+// kExact: keys alone whose codes do not tell all, in the ordered form. kOutputs: where the step's results go.
+enum class StepOutputs { kRecords, kKeysAndInt64, kAny };
+
+template <class Policy, bool kExact, StepOutputs kOutputs>
+struct OnesweepBlock;
+
+// Out of line, and given only what it takes to start anew: the registers of a tile that must be mended would else be taken from the main path,
+// which then spills its loads (H200, 2^26 uint8 with index: 1057 us).
+template <class Block>
+__device__ __noinline__ void mend_tile(const PassArguments<typename Block::Key>* arguments, uint32_t shared, uint32_t tile) {
+  const PassRole role = pass_role(arguments->control, Block::kKind, arguments->slot, arguments->passes);
+  Block block(*arguments, role, shared);
+  block.mend(block.place_of(tile));
+}
+
+template <class Policy, bool kExact, StepOutputs kOutputs>
 struct OnesweepBlock {
   using Key = typename Policy::Key;
   using Code = CodeOf<Key>;
+  static constexpr PassKind kKind = Policy::kKind;
   static constexpr bool kIndexed = Policy::kIndexed;
   static constexpr bool kFromKeys = Policy::kFromKeys;
   using Record = StagedRecord<Key, kIndexed, kFromKeys>;
@@ -458,36 +473,44 @@ struct OnesweepBlock {
 
   // The bits of the group's keys.
   template <int kCount>
-  __device__ __forceinline__ void decode_group(const TilePlace& place, const StagedGroup<kCount>& staged, Key (&bits)[kCount]) const {
+  __device__ __forceinline__ void decode_group(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged, Key (&bits)[kCount]) const {
     if constexpr (kExact) {
 #pragma unroll
       for (int k = 0; k < kCount; ++k) bits[k] = arguments.order.from_ordered(static_cast<Key>(Record::key_of_word(staged.word[k])));
     } else {
-      const KeyDecoder<Key> decoder = KeyDecoder<Key>::make(arguments);
+      const KeyDecoder<Key> decoder{arguments.order};
       bool ambiguous = false;
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
-        const Key code = static_cast<Key>(Record::key_of_word(staged.word[k]));
-        bits[k] = kIndexed ? decoder.bits(code) : decoder.bits_of_only_pattern(code);
-        ambiguous |= kIndexed && decoder.ambiguous(code);
+        bits[k] = decoder.bits(static_cast<Key>(Record::key_of_word(staged.word[k])));
+        ambiguous |= decoder.ambiguous(bits[k]);
       }
-      if (ambiguous) {  // equal codes come in the order of their indices, so that these reads run through the input
+      if (ambiguous && arguments.codes_meet) {
 #pragma unroll
         for (int k = 0; k < kCount; ++k) {
-          const uint32_t index = staged.index_of(k, place);
-          if (decoder.ambiguous(static_cast<Key>(Record::key_of_word(staged.word[k]))) && index < arguments.length) {
-            bits[k] = arguments.keys_in[place.row_start + index];
-          }
+          if (!decoder.ambiguous(bits[k]) || !staged_here(place, first_round + k)) continue;
+          // Equal codes come in the order of their indices, so these reads run through the input.
+          if constexpr (kIndexed) bits[k] = arguments.keys_in[place.row_start + staged.index_of(k, place)];
+          else bits[k] = decoder.only_pattern(bits[k], arguments.control);
         }
       }
     }
   }
 
+  template <class Index, int kCount>
+  __device__ __forceinline__ void store_indices(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
+    Index* row = static_cast<Index*>(arguments.indices_out) + place.row_start;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      if (staged_here(place, first_round + k)) row[staged.offset[k]] = staged.index_of(k, place);
+    }
+  }
+
   template <int kCount>
   __device__ __forceinline__ void store_outputs(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
-    if (!kIndexed || arguments.keys_out != nullptr) {
+    if (kOutputs == StepOutputs::kKeysAndInt64 || !kIndexed || arguments.keys_out != nullptr) {
       Key bits[kCount];
-      decode_group(place, staged, bits);
+      decode_group(place, first_round, staged, bits);
       Key* row = arguments.keys_out + place.row_start;
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
@@ -495,19 +518,8 @@ struct OnesweepBlock {
       }
     }
     if constexpr (kIndexed) {
-      if (arguments.index_bytes == 8) {
-        int64_t* row = static_cast<int64_t*>(arguments.indices_out) + place.row_start;
-#pragma unroll
-        for (int k = 0; k < kCount; ++k) {
-          if (staged_here(place, first_round + k)) row[staged.offset[k]] = staged.index_of(k, place);
-        }
-      } else {
-        uint32_t* row = static_cast<uint32_t*>(arguments.indices_out) + place.row_start;
-#pragma unroll
-        for (int k = 0; k < kCount; ++k) {
-          if (staged_here(place, first_round + k)) row[staged.offset[k]] = staged.index_of(k, place);
-        }
-      }
+      if (kOutputs == StepOutputs::kKeysAndInt64 || arguments.index_bytes == 8) store_indices<int64_t>(place, first_round, staged);
+      else store_indices<uint32_t>(place, first_round, staged);
     }
   }
 
@@ -520,10 +532,8 @@ struct OnesweepBlock {
     if constexpr (!kExact) {
       if (kIndexed || role.step > 0 || !place.full()) wrong = verify_group(place, first_round, staged);
     }
-    if (Policy::kKind == PassKind::kLast || (Policy::kKind == PassKind::kFirst && role.final))
-      store_outputs(place, first_round, staged);
-    else
-      store_records(place, first_round, staged);
+    if constexpr (kOutputs == StepOutputs::kRecords) store_records(place, first_round, staged);
+    else store_outputs(place, first_round, staged);
     return wrong;
   }
 
@@ -572,7 +582,7 @@ struct OnesweepBlock {
 
   // A share of the next step's look-back table, by tile.
   __device__ __forceinline__ void clear_next_table(uint32_t tile) const {
-    if (role.final) return;
+    if constexpr (kOutputs != StepOutputs::kRecords) return;
     uint32_t* table = arguments.look_back[(role.step + 1) & 1];
     const uint32_t begin = tile * arguments.look_back_share;
     const uint32_t end = min(begin + arguments.look_back_share, arguments.look_back_rows);
@@ -627,6 +637,7 @@ struct OnesweepBlock {
       clear_histogram();
       if (thread < kRadixBins) find_offsets(place, tile, word, total, start);
       __syncthreads();  // records and offsets are in place
+      const uint32_t written = tile;
       tile = warp_uniform(load_shared(shared + kNextTile));
       const bool more = tile < arguments.tiles;
       const TilePlace next = place_of(more ? tile : 0);
@@ -637,16 +648,24 @@ struct OnesweepBlock {
         wrong |= write_group<kGroup>(place, group * kGroup);
       }
       if (more) rank_tile(next);
-      if (__syncthreads_or(wrong)) mend(place);
+      if constexpr (kExact) {
+        __syncthreads();
+      } else {
+        if (__syncthreads_or(wrong)) mend_tile<OnesweepBlock>(&arguments, shared, written);
+      }
       if (!more) return;
     }
   }
 };
 
-template <class Policy>
-__global__ __launch_bounds__(Policy::kShape.threads,
-                             1) void onesweep_pass_kernel(const __grid_constant__ PassArguments<typename Policy::Key> arguments) {
+// kExact kernels are launched beside the others when keys alone may need them; the control words say which of the two has the work.
+template <class Policy, bool kExact>
+__global__ __launch_bounds__(Policy::kShape.threads, 1) void onesweep_pass_kernel(
+    const __grid_constant__ PassArguments<typename Policy::Key> arguments) {
   extern __shared__ __align__(1024) uint8_t staging[];
+  if constexpr (!Policy::kIndexed) {
+    if (kExact != (arguments.partial_window() || equal_codes_differ(arguments.control))) return;
+  }
   const PassRole role = pass_role(arguments.control, Policy::kKind, arguments.slot, arguments.passes);
   if (!role.active) return;
   if constexpr (Policy::kKind == PassKind::kFirst) {
@@ -655,13 +674,22 @@ __global__ __launch_bounds__(Policy::kShape.threads,
       return;
     }
   }
-  if constexpr (!Policy::kIndexed) {
-    if (arguments.window_bits < static_cast<int>(sizeof(typename Policy::Key) * 8) || equal_codes_differ(arguments.control)) {
-      OnesweepBlock<Policy, true>(arguments, role, shared_address(staging)).run();
+  const uint32_t shared = shared_address(staging);
+  if constexpr (Policy::kKind == PassKind::kMiddle || (Policy::kKind == PassKind::kFirst && sizeof(typename Policy::Key) > 1)) {
+    if (Policy::kKind == PassKind::kMiddle || !role.final) {
+      OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
       return;
     }
   }
-  OnesweepBlock<Policy, false>(arguments, role, shared_address(staging)).run();
+  if constexpr (Policy::kKind != PassKind::kMiddle) {
+    if constexpr (Policy::kIndexed) {
+      if (arguments.keys_out != nullptr && arguments.index_bytes == 8) {
+        OnesweepBlock<Policy, kExact, StepOutputs::kKeysAndInt64>(arguments, role, shared).run();
+        return;
+      }
+    }
+    OnesweepBlock<Policy, kExact, StepOutputs::kAny>(arguments, role, shared).run();
+  }
 }
 
 }  // namespace gpusort

@@ -21,6 +21,7 @@ using CodeOf = std::conditional_t<sizeof(Key) == 8, uint64_t, uint32_t>;
 template <class Key>
 struct PassArguments {
   KeyOrder<Key> order;
+  bool codes_meet = false;  // different keys may have one code: floats and bool
 
   const Key* keys_in = nullptr;
   Key* keys_out = nullptr;      // null: not wanted
@@ -42,6 +43,8 @@ struct PassArguments {
   int passes = 1;
   int begin_bit = 0;
   int window_bits = 0;
+
+  GPUSORT_HD bool partial_window() const { return window_bits < static_cast<int>(sizeof(Key) * 8); }
 };
 
 // Launches one slot. One explicit specialisation per key width and form lives in its own file, so that they compile side by side.

@@ -8,13 +8,24 @@
 
 namespace gpusort {
 
+template <class Policy, bool kExact>
+cudaError_t launch_form(const PassArguments<typename Policy::Key>& arguments, int grid, cudaStream_t stream) {
+  static std::atomic<uint64_t> prepared{0};
+  const cudaError_t error = allow_shared_memory(onesweep_pass_kernel<Policy, kExact>, Policy::kSharedBytes, prepared);
+  if (error != cudaSuccess) return error;
+  onesweep_pass_kernel<Policy, kExact><<<grid, Policy::kShape.threads, Policy::kSharedBytes, stream>>>(arguments);
+  return cudaGetLastError();
+}
+
 template <class Policy>
 cudaError_t launch_policy(const PassArguments<typename Policy::Key>& arguments, int grid, cudaStream_t stream) {
-  static std::atomic<uint64_t> prepared{0};
-  const cudaError_t error = allow_shared_memory(onesweep_pass_kernel<Policy>, Policy::kSharedBytes, prepared);
-  if (error != cudaSuccess) return error;
-  onesweep_pass_kernel<Policy><<<grid, Policy::kShape.threads, Policy::kSharedBytes, stream>>>(arguments);
-  return cudaGetLastError();
+  if constexpr (!Policy::kIndexed) {
+    if (arguments.codes_meet || arguments.partial_window()) {
+      const cudaError_t error = launch_form<Policy, true>(arguments, grid, stream);
+      if (error != cudaSuccess) return error;
+    }
+  }
+  return launch_form<Policy, false>(arguments, grid, stream);
 }
 
 template <class Key, bool kIndexed, TileClass kClass, int kPermutePeriod>

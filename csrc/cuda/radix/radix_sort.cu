@@ -25,6 +25,9 @@ Type* slice(void* workspace, int64_t offset) {
   return offset < 0 ? nullptr : reinterpret_cast<Type*>(static_cast<char*>(workspace) + offset);
 }
 
+// Both zeros, several NaNs, several bytes that mean True.
+bool codes_may_meet(KeyKind kind) { return kind != KeyKind::kUnsigned && kind != KeyKind::kSigned; }
+
 PassKind kind_of_slot(int slot, int passes) {
   if (slot == 0) return PassKind::kFirst;
   return slot + 1 == passes ? PassKind::kLast : PassKind::kMiddle;
@@ -47,8 +50,7 @@ cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, 
   arguments.passes = plan.passes;
   arguments.begin_bit = problem.begin_bit;
   arguments.window_bits = problem.end_bit - problem.begin_bit;
-  const bool codes_may_meet = problem.key.kind != KeyKind::kUnsigned && problem.key.kind != KeyKind::kSigned;
-  arguments.track_equal_codes = !plan.indexed && codes_may_meet;
+  arguments.track_equal_codes = !plan.indexed && codes_may_meet(problem.key.kind);
   return launch_digit_histogram(arguments, plan.wide, plan.histogram_grid, stream);
 }
 
@@ -57,6 +59,7 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
                           cudaStream_t stream) {
   PassArguments<Key> arguments;
   arguments.order = order;
+  arguments.codes_meet = codes_may_meet(problem.key.kind);
   arguments.keys_in = static_cast<const Key*>(problem.keys_in);
   arguments.keys_out = static_cast<Key*>(problem.keys_out);
   arguments.indices_out = problem.indices_out;

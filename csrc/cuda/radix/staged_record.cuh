@@ -127,37 +127,26 @@ struct DigitView {
 // From a code back to the key's bits. Two codes may stand for several patterns: that of zero and the largest one (NaN, True).
 template <class Key>
 struct KeyDecoder {
-  KeyOrder<Key> order;
-  Key zero_ordered, clamp_ordered;  // keys alone: what those two codes stand for in this input
+  const KeyOrder<Key>& order;
 
-  __device__ __forceinline__ static KeyDecoder make(const PassArguments<Key>& arguments) {
-    KeyDecoder decoder;
-    decoder.order = arguments.order;
-    const RadixControl* control = arguments.control;
-    const Key nan = static_cast<Key>(static_cast<unsigned long long>(control->nan_ones[1]) << 32 | control->nan_ones[0]);
-    decoder.zero_ordered = static_cast<Key>(decoder.order.zero - (control->zeros_seen == 1 ? 1 : 0));
-    decoder.clamp_ordered = nan != 0 ? nan : decoder.order.clamp;
-    return decoder;
-  }
-
-  __device__ __forceinline__ bool ambiguous(Key code) const {
-    const Key ascending = static_cast<Key>(code ^ order.complement);
-    return ascending == order.clamp || (ascending == order.zero && order.zero != 0);
-  }
-
-  // Right for every code that is not ambiguous; else one of the patterns.
+  // One of the patterns.
   __device__ __forceinline__ Key bits(Key code) const {
     const Key ascending = static_cast<Key>(code ^ order.complement);
     return order.from_ordered(static_cast<Key>(ascending - (ascending < order.zero ? 1 : 0)));
   }
 
-  // For inputs in which no two keys of equal code differ.
-  __device__ __forceinline__ Key bits_of_only_pattern(Key code) const {
-    const Key ascending = static_cast<Key>(code ^ order.complement);
-    Key ordered = static_cast<Key>(ascending - (ascending < order.zero ? 1 : 0));
-    if (ascending == order.zero && order.zero != 0) ordered = zero_ordered;
-    if (ascending == order.clamp) ordered = clamp_ordered;
-    return order.from_ordered(ordered);
+  // Is a result of bits() one of several patterns?
+  __device__ __forceinline__ bool ambiguous(Key decoded) const {
+    return decoded == order.from_ordered(order.clamp) || (order.zero != 0 && decoded == order.from_ordered(order.zero));
+  }
+
+  // For inputs in which no two keys of equal code differ: what the ambiguous ones stand for here.
+  __device__ __forceinline__ Key only_pattern(Key decoded, const RadixControl* control) const {
+    const Key nan = static_cast<Key>(static_cast<unsigned long long>(control->nan_ones[1]) << 32 | control->nan_ones[0]);
+    if (order.zero != 0 && decoded == order.from_ordered(order.zero)) {
+      return control->zeros_seen == 1 ? order.from_ordered(static_cast<Key>(order.zero - 1)) : decoded;
+    }
+    return nan != 0 ? order.from_ordered(nan) : decoded;
   }
 };
 
