@@ -5,15 +5,15 @@
 // keep the input order; only different keys that share their leading bits need mending, and how many do depends on the map:
 //
 //   CodeMap    the code minus the row's lowest, shifted up until the row's range fills the word. Right for every key type and exact (no
-//   ties
-//              of different keys) when the range fits the leading bits: small integers, floats of nearly one size.
+//              ties of different keys) when the range fits the leading bits: small integers, floats of nearly one size.
 //   ScaledMap  floats whose codes spread over many exponents: scaled by a power of two so that the 15 binades below the row's largest
 //              magnitude keep their own exponent and all below is linear. 4 exponent bits instead of 8, so 16 times fewer ties.
-//   LinearMap  floats as fixed point between the row's extremes: best for long rows (few leading bits) of values that fill their range.
+//   LinearMap  floats as 23 bits of fixed point between the row's extremes: best for long rows, which have few leading bits, of values
+//              that fill their range.
 //
 // Ties to expect among n keys spread evenly over the values of b leading bits: n^2 / 2^(b+1). Normal floats, 4096 in a row, 20 bits: 8 % of
 // the neighbours by CodeMap, 0.5 % by ScaledMap. Floats must be finite for the last two; descending order is built into the maps'
-// constants.
+// constants. Instructions per key on the integer pipe of a GPU, the one that sorting networks fill: 0 (32 bits), 2 and 0.
 #pragma once
 
 #include <cmath>
@@ -104,16 +104,17 @@ struct ScaledMap {
   }
 
   // Multiplying by a power of two rounds only where the result is subnormal, and rounding is monotone. Adding +0.0 makes the product of
-  // a zero +0.0 whatever its sign, so that equal keys map to equal values.
+  // a zero +0.0 whatever its sign, so that equal keys map to equal values. The 4 leading exponent bits of the product are zero.
   GPUSORT_HD uint32_t operator()(float value) const {
     const uint32_t bits = bits_as<uint32_t>(fmaf(value * first, second, 0.0f));
     const uint32_t negative = static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31);
-    const uint32_t ordered = bits ^ (negative | 0x80000000u);
-    return (ordered & 0x80000000u) | ((ordered << 4) & 0x7fffffffu);  // the 4 leading exponent bits equal the sign's and are dropped
+    return (bits << 4) ^ negative ^ 0x80000000u;
   }
 };
 
 struct LinearMap {
+  static constexpr float kUnit = 8388608.0f;  // 2^23: floats from here to twice this are whole numbers, 23 bits in their mantissa
+
   float origin = 0.0f;
   float scale = 1.0f;
 
@@ -125,14 +126,44 @@ struct LinearMap {
 
   GPUSORT_HD LinearMap() {}
   GPUSORT_HD LinearMap(float lowest, float highest, bool descending) {
-    constexpr float kSpan = 4294443008.0f;  // 2^32 - 2^19: leaves room for three roundings
+    constexpr float kSpan = kUnit - 16.0f;  // leaves room for three roundings
     origin = descending ? highest : lowest;
     scale = kSpan / (highest - lowest);
     if (descending) scale = -scale;
   }
 
-  GPUSORT_HD uint32_t operator()(float value) const { return static_cast<uint32_t>((value - origin) * scale); }
+  GPUSORT_HD uint32_t operator()(float value) const { return bits_as<uint32_t>(fmaf(value - origin, scale, kUnit)) << 9; }
 };
+
+// The extremes of float32 keys from their bits alone, by three integer minima and maxima: positive floats rise with their bits, negative
+// ones fall, and either kind has the larger bits in one of the two orders, unsigned and signed.
+struct FloatExtremes {
+  uint32_t least = ~0u;
+  uint32_t greatest = 0;
+  int32_t greatest_signed = INT32_MIN;
+
+  GPUSORT_HD void add(uint32_t bits) {
+    const int32_t as_signed = static_cast<int32_t>(bits);
+    least = bits < least ? bits : least;
+    greatest = bits > greatest ? bits : greatest;
+    greatest_signed = as_signed > greatest_signed ? as_signed : greatest_signed;
+  }
+
+  // Meaningful when all are finite.
+  GPUSORT_HD float lowest() const { return bits_as<float>(greatest >> 31 ? greatest : least); }
+  GPUSORT_HD float highest() const { return bits_as<float>(greatest_signed >= 0 ? static_cast<uint32_t>(greatest_signed) : least); }
+
+  GPUSORT_HD bool all_finite() const {
+    constexpr int32_t kInfinity = 0x7f800000;
+    return greatest_signed < kInfinity && greatest < (0x80000000u | kInfinity);
+  }
+};
+
+// The ascending code of a float32 that is not NaN, but for a constant: adding +0.0 makes -0.0 equal to it.
+GPUSORT_HD uint32_t ordered_float_bits(float value) {
+  const uint32_t bits = bits_as<uint32_t>(value + 0.0f);
+  return bits ^ (static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31) | 0x80000000u);
+}
 
 // What the value maps look at. A double is rounded to float first, which is monotone too.
 GPUSORT_HD float float_of_bits(uint32_t bits) {

@@ -1,6 +1,5 @@
 // Which kernel sorts rows that fit on chip, with how many threads: a pure function of (key width, row length, rows, device).
 //
-//   kPairs      32-bit keys, rows to 32: whole (key, index) pairs in the registers of a few lanes
 //   kRegisters  rows to 256: 32-bit words in the registers of part of a warp, several rows to a warp
 //   kBlock      rows to 16384: 32-bit words, one row to a block; sorted in registers by each warp, then merged in shared memory
 //
@@ -17,21 +16,21 @@ namespace gpusort {
 enum class RowKernel : uint8_t {
   kNone,  // nothing to do, or (a length above the maximum) nothing possible
   kCopy,  // rows of one key
-  kPairs,
   kRegisters,
   kBlock
 };
 
 struct RowPlan {
   RowKernel kernel = RowKernel::kNone;
-  int lanes = 0;    // kPairs, kRegisters: lanes to a row
-  int items = 0;    // keys to a lane or thread
-  int threads = 0;  // to a block
+  int lanes = 0;          // kRegisters: lanes to a row
+  int items = 0;          // keys to a lane or thread
+  int threads = 0;        // to a block
+  bool far_keys = false;  // kBlock: keys are not kept in shared memory but read again from where they came
   int64_t rows_per_block = 0;
   int64_t blocks = 0;           // in all; above 2^31 - 1 the launcher makes several launches
   int shared_bytes = 0;         // dynamic, per block
   int shared_limit = 0;         // the most a block of this device may use: one value for every launch, so that concurrent callers agree
-  int64_t workspace_bytes = 0;  // none of the kernels needs any: a row that must be sorted again keeps its notes in its own output
+  int64_t workspace_bytes = 0;  // none of the kernels needs any
 };
 
 namespace row_shapes {
@@ -41,8 +40,6 @@ struct LaneShape {
   int lanes;
   int items;
 };
-
-constexpr LaneShape kPairShapes[] = {{1, 4}, {2, 4}, {4, 4}, {8, 4}};  // [4194304, 16]: 265 (words: 284)
 
 constexpr LaneShape kRegisterShapes[] = {
     {1, 4},   {2, 4},   {4, 4}, {8, 4}, {8, 6}, {8, 8},  // 64: 276
@@ -54,7 +51,8 @@ constexpr LaneShape kRegisterShapes[] = {
 // Whole warps for a few short rows: fewer steps one after the other.
 constexpr LaneShape kFewRowsShapes[] = {{32, 2}, {32, 4}, {32, 8}};
 
-// Threads x items for one row to a block. Blocks per SM follow from the kernel's registers (80 a thread with 17 items or more, else 64).
+// Threads x items for one row to a block. Blocks per SM follow from the kernel's registers (64 a thread with 17 items or more, else 48)
+// and from shared memory.
 struct BlockShape {
   int threads;
   int items;
@@ -73,6 +71,9 @@ constexpr BlockShape kBlockShapes[] = {
     {448, 32}, {512, 32},            // 16384: 1104
 };
 
+// From this many items on rows of 32-bit and wider keys leave their keys far, if there are rows enough for two blocks to an SM.
+constexpr int kFarKeysCapacity = 448 * 32;
+
 // Rows so few that an SM holds one or two blocks: more threads to a row. Single arrays on an H200: 2^10 as 256 x 4 5 us, 2^12 as 512 x 8 10
 // us.
 struct FewRowsBlockShape {
@@ -83,9 +84,10 @@ struct FewRowsBlockShape {
 constexpr FewRowsBlockShape kOneRowPerSm[] = {{2048, 4}, {8192, 8}, {16384, 16}};
 constexpr FewRowsBlockShape kThreeRowsPerSm[] = {{2048, 8}, {8192, 16}};
 
-constexpr int kWarpsPerBlock = 4;             // kPairs, kRegisters
+constexpr int kWarpsPerBlock = 4;             // kRegisters
 constexpr int kFewWarpsPerSm = 4;             // below this many warps to an SM rows in registers get a whole warp each
-constexpr int64_t kStaticSharedBytes = 1024;  // kept for the kernel's own variables and the driver
+constexpr int kLongestRun = 16;               // of keys with equal leading bits, mended by one thread
+constexpr int64_t kStaticSharedBytes = 2048;  // kept for the kernel's own variables and the driver
 
 }  // namespace row_shapes
 
@@ -94,13 +96,21 @@ GPUSORT_HD int padded_position(int position) {
   return position + (position >> 5);
 }
 
-constexpr int64_t round_up(int64_t value, int64_t unit) {
+GPUSORT_HD constexpr int64_t round_up(int64_t value, int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// The keys of `count` places, then as many words.
-constexpr int64_t row_shared_bytes(int key_bytes, int64_t places) {
-  return round_up(places * key_bytes, 16) + (places + places / 32 + 1) * 4;
+// What is kept of runs longer than kLongestRun: where one can begin, and the bytes for all.
+GPUSORT_HD constexpr int64_t long_run_slots(int64_t places) {
+  return places / row_shapes::kLongestRun + 1;
+}
+GPUSORT_HD constexpr int64_t long_run_bytes(int key_bytes, int64_t places) {
+  return key_bytes < 4 ? 0 : long_run_slots(places) * (2 * key_bytes + 4);  // shorter keys fit whole into their words
+}
+
+// The keys of `places` places unless they stay far, then their long runs, then as many words.
+GPUSORT_HD constexpr int64_t row_shared_bytes(int key_bytes, int64_t places, bool far_keys = false) {
+  return (far_keys ? 0 : round_up(places * key_bytes, 16)) + long_run_bytes(key_bytes, places) + (places + places / 32 + 1) * 4;
 }
 
 namespace row_plan_detail {
@@ -109,33 +119,32 @@ inline bool block_fits(int key_bytes, int64_t capacity, const DeviceTraits& trai
   return row_shared_bytes(key_bytes, capacity) + row_shapes::kStaticSharedBytes <= traits.shared_bytes_per_block;
 }
 
-inline RowPlan lanes_plan(RowKernel kernel, row_shapes::LaneShape shape, const SortProblem& problem, const DeviceTraits& traits) {
+inline RowPlan lanes_plan(row_shapes::LaneShape shape, const SortProblem& problem, const DeviceTraits& traits) {
   RowPlan plan;
   const int64_t rows_per_warp = 32 / shape.lanes;
   const int64_t warps = (problem.rows + rows_per_warp - 1) / rows_per_warp;
   int warps_per_block = row_shapes::kWarpsPerBlock;
   while (warps_per_block > 1 && warps < static_cast<int64_t>(warps_per_block) * traits.sm_count) warps_per_block /= 2;
-  plan.kernel = kernel;
+  plan.kernel = RowKernel::kRegisters;
   plan.lanes = shape.lanes;
   plan.items = shape.items;
   plan.threads = warps_per_block * 32;
   plan.rows_per_block = warps_per_block * rows_per_warp;
   plan.blocks = (problem.rows + plan.rows_per_block - 1) / plan.rows_per_block;
   const int64_t places = 32 * shape.items;
-  plan.shared_bytes =
-      static_cast<int>(kernel == RowKernel::kPairs ? warps_per_block * (places * 4 + (places + places / 16 + 1) * 8)
-                                                   : warps_per_block * round_up(row_shared_bytes(problem.key.bytes, places), 16));
+  plan.shared_bytes = static_cast<int>(warps_per_block * round_up(row_shared_bytes(problem.key.bytes, places), 16));
   return plan;
 }
 
-inline RowPlan block_plan(int threads, int items, const SortProblem& problem, const DeviceTraits& traits) {
+inline RowPlan block_plan(int threads, int items, bool far_keys, const SortProblem& problem, const DeviceTraits& traits) {
   RowPlan plan;
+  plan.far_keys = far_keys;
   plan.kernel = RowKernel::kBlock;
   plan.items = items;
   plan.threads = threads;
   plan.rows_per_block = 1;
   plan.blocks = problem.rows;
-  plan.shared_bytes = static_cast<int>(row_shared_bytes(problem.key.bytes, static_cast<int64_t>(threads) * items));
+  plan.shared_bytes = static_cast<int>(row_shared_bytes(problem.key.bytes, static_cast<int64_t>(threads) * items, far_keys));
   plan.shared_limit = static_cast<int>(traits.shared_bytes_per_block - row_shapes::kStaticSharedBytes);
   return plan;
 }
@@ -162,23 +171,18 @@ inline RowPlan plan_row_sort(const SortProblem& problem, const DeviceTraits& tra
     plan.kernel = RowKernel::kCopy;
     return plan;
   }
-  if (length <= 32 && problem.key.bytes == 4) {
-    for (const auto& shape : row_shapes::kPairShapes) {
-      if (length <= shape.lanes * shape.items) return lanes_plan(RowKernel::kPairs, shape, problem, traits);
-    }
-  }
   if (length > 16 && length <= 256 && problem.rows <= static_cast<int64_t>(row_shapes::kFewWarpsPerSm) * traits.sm_count) {
     for (const auto& shape : row_shapes::kFewRowsShapes) {
-      if (length <= shape.lanes * shape.items) return lanes_plan(RowKernel::kRegisters, shape, problem, traits);
+      if (length <= shape.lanes * shape.items) return lanes_plan(shape, problem, traits);
     }
   }
   for (const auto& shape : row_shapes::kRegisterShapes) {
-    if (length <= shape.lanes * shape.items) return lanes_plan(RowKernel::kRegisters, shape, problem, traits);
+    if (length <= shape.lanes * shape.items) return lanes_plan(shape, problem, traits);
   }
   const int64_t rows_per_sm = (problem.rows + traits.sm_count - 1) / traits.sm_count;
   const auto few_rows_plan = [&](const row_shapes::FewRowsBlockShape& shape) {
     const int64_t warps = (length + shape.items * 32 - 1) / (shape.items * 32);
-    return block_plan(static_cast<int>(warps * 32), shape.items, problem, traits);
+    return block_plan(static_cast<int>(warps * 32), shape.items, false, problem, traits);
   };
   if (rows_per_sm == 1) {
     for (const auto& shape : row_shapes::kOneRowPerSm) {
@@ -190,7 +194,11 @@ inline RowPlan plan_row_sort(const SortProblem& problem, const DeviceTraits& tra
     }
   }
   for (const auto& shape : row_shapes::kBlockShapes) {
-    if (length <= static_cast<int64_t>(shape.threads) * shape.items) return block_plan(shape.threads, shape.items, problem, traits);
+    const int capacity = shape.threads * shape.items;
+    if (length <= capacity) {
+      const bool far_keys = problem.key.bytes >= 4 && capacity >= row_shapes::kFarKeysCapacity && rows_per_sm > 1;
+      return block_plan(shape.threads, shape.items, far_keys, problem, traits);
+    }
   }
   return plan;
 }

@@ -49,9 +49,8 @@ bool sane(const SortProblem& problem, const DeviceTraits& traits) {
   const bool fits = plan.shared_bytes >= 0 && plan.shared_bytes <= traits.shared_bytes_per_block;
   const bool covers =
       plan.blocks >= 1 && plan.blocks * plan.rows_per_block >= problem.rows && (plan.blocks - 1) * plan.rows_per_block < problem.rows;
-  const bool kernel = plan.kernel == RowKernel::kPairs       ? problem.key.bytes == 4 && problem.length <= 32
-                      : plan.kernel == RowKernel::kRegisters ? plan.rows_per_block == plan.threads / plan.lanes
-                                                             : plan.kernel == RowKernel::kBlock && plan.rows_per_block == 1;
+  const bool kernel = plan.kernel == RowKernel::kRegisters ? plan.rows_per_block == plan.threads / plan.lanes
+                                                           : plan.kernel == RowKernel::kBlock && plan.rows_per_block == 1;
   // No shape may be more than half too large for rows that fill the device.
   const bool close = problem.rows < 100000 || problem.length < 33 || threads_of_row * plan.items <= problem.length * 3 / 2;
   return holds && launches && registers && fits && covers && kernel && close;
@@ -116,7 +115,7 @@ int main() {
   CHECK(row_sort_max_length(4, none) == 0);
   CHECK(plan_row_sort(problem_of(4, 100, 100), none).kernel == RowKernel::kNone);
 
-  CHECK(plan_row_sort(problem_of(4, 1 << 22, 16), h200).kernel == RowKernel::kPairs);
+  CHECK(plan_row_sort(problem_of(4, 1 << 22, 16), h200).kernel == RowKernel::kRegisters);
   CHECK(plan_row_sort(problem_of(8, 1 << 22, 16), h200).kernel == RowKernel::kRegisters);
   CHECK(plan_row_sort(problem_of(4, 1 << 18, 129), h200).items == 18);
   CHECK(plan_row_sort(problem_of(4, 1, 4096), h200).threads == 512);  // few rows: more threads to a row

@@ -61,8 +61,21 @@ void check_float_maps(const std::vector<std::vector<Float>>& rows, U infinity) {
         const LinearMap linear(least, greatest, descending);
         CHECK(monotone(keys, before, [&](U key) { return linear(float_of_bits(key)); }));
         for (U key : keys) {
-          const float scaled_value = (float_of_bits(key) - linear.origin) * linear.scale;
-          if (!(scaled_value >= 0.0f && scaled_value < 4294967296.0f)) CHECK(!"within 32 bits");
+          const float fixed = std::fmaf(float_of_bits(key) - linear.origin, linear.scale, LinearMap::kUnit);
+          if (!(fixed >= LinearMap::kUnit && fixed < 2 * LinearMap::kUnit)) CHECK(!"within 23 bits");
+        }
+      }
+      if constexpr (sizeof(U) == 4) {
+        CHECK(monotone(
+            keys, [](U a, U b) { return bits_as<float>(a) < bits_as<float>(b); },
+            [](U key) { return ordered_float_bits(bits_as<float>(key)); }));
+        FloatExtremes extremes;
+        for (U key : keys) extremes.add(key);
+        CHECK(extremes.all_finite() && extremes.lowest() == least && extremes.highest() == greatest);
+        for (U strange : {U{0x7f800000}, U{0xff800000}, U{0x7fc00000}, U{0xffc00001}}) {
+          FloatExtremes more = extremes;
+          more.add(strange);
+          CHECK(!more.all_finite());
         }
       }
       const KeyOrder<U> ascending = make_key_order<U>(KeyKind::kFloat, false, infinity);

@@ -6,18 +6,21 @@
 
 namespace gpusort {
 
-template <class U, int kItems>
+template <class U, int kItems, bool kFarKeys = false>
 cudaError_t launch_block_shape(const RowArguments<U>& arguments, const RowPlan& plan, unsigned blocks, cudaStream_t stream) {
+  const auto kernel = block_rows_kernel<U, kItems, kFarKeys>;
   // Always the device's whole allowance: another thread may be between this call and its own launch.
-  const cudaError_t status =
-      cudaFuncSetAttribute(block_rows_kernel<U, kItems>, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_limit);
+  const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_limit);
   if (status != cudaSuccess) return status;
-  block_rows_kernel<U, kItems><<<blocks, plan.threads, plan.shared_bytes, stream>>>(arguments);
+  kernel<<<blocks, plan.threads, plan.shared_bytes, stream>>>(arguments);
   return cudaGetLastError();
 }
 
 template <class U>
 cudaError_t launch_block_rows(const RowArguments<U>& arguments, const RowPlan& plan, unsigned blocks, cudaStream_t stream) {
+  if constexpr (sizeof(U) >= 4) {
+    if (plan.far_keys) return launch_block_shape<U, 32, true>(arguments, plan, blocks, stream);
+  }
   switch (plan.items) {
     case 4: return launch_block_shape<U, 4>(arguments, plan, blocks, stream);
     case 8: return launch_block_shape<U, 8>(arguments, plan, blocks, stream);

@@ -2,10 +2,9 @@
 //
 // word = leading bits of a monotone map of the key << index_bits | index in the row. All words of a row differ, so a sorting network sorts
 // them stably with one register and two instructions to a compare-exchange. Keys of 8 and 16 bits fit whole above the index; of wider keys
-// the leading bits of the row's range are kept (24 or more), and descents among equal leading bits are mended while the row is written.
-// Where that fails (long runs) the warp sorts its rows again by the same words in the manner of a radix sort: the lowest bits of the code
-// first, then the next, each pass stable since a word holds the place of the key in the pass before; 2 passes for 32 bits, 3 for 64.
-// Memory: one read and one write of the data. Nothing is kept between blocks.
+// the leading bits of the row's range are kept (24 or more), and what is out of order among equal leading bits is put right before the
+// output (tie_runs.cuh), if need be with one more sort of new words. The keys themselves wait in shared memory and are fetched by index.
+// Memory: one read and one write of the data. Nothing is kept between warps.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 #include "../../plan/row_plan.h"
 #include "lane_sort.cuh"
 #include "row_access.cuh"
-#include "tie_repair.cuh"
+#include "tie_runs.cuh"
 
 namespace gpusort {
 
@@ -31,8 +30,6 @@ struct RegisterRows {
   static constexpr int kRowsPerWarp = 32 / kLanes;
   static constexpr int kIndexBits = kWholeKeys ? 32 - kKeyBits : ceil_log2(kLanes * kItems);
   static constexpr uint32_t kIndexMask = (1u << kIndexBits) - 1;
-  static constexpr int kLeadingBits = 32 - kIndexBits;
-  static constexpr int kPasses = (kKeyBits + kLeadingBits - 1) / kLeadingBits;  // of the exact sort
   static constexpr int kPlaces = 32 * kItems;
   static constexpr int kKeyBytes = static_cast<int>(round_up(kPlaces * static_cast<int>(sizeof(U)), 16));
   static constexpr int kWarpBytes = static_cast<int>(round_up(row_shared_bytes(sizeof(U), kPlaces), 16));
@@ -43,29 +40,39 @@ struct RegisterRows {
   U* keys;         // of the warp's rows, in shared memory
   uint32_t* words;
 
-  __device__ __forceinline__ uint32_t& word_at(int place) { return words[padded_position(place)]; }
+  __device__ __forceinline__ uint32_t& word_at(int place) const { return words[padded_position(place)]; }
+  __device__ __forceinline__ int first_place() const { return lane_in_row * kItems; }  // of the lane's sorted words
 
-  // Item e of a lane is this place of its row.
+  // Item e of a lane is read from this place of its row.
   template <bool kQuads>
   __device__ __forceinline__ int place_of(int e) const {
     return kQuads ? (e / 4 * kLanes + lane_in_row) * 4 + e % 4 : e * kLanes + lane_in_row;
   }
 
   template <bool kQuads>
-  __device__ __forceinline__ bool in_row(int e) const {
-    return place_of<kQuads>(kQuads ? e / 4 * 4 : e) < length;  // rows read in quads have a multiple of 4 keys
+  __device__ __forceinline__ uint32_t word_of(int e, uint32_t mapped) const {
+    return (mapped & ~kIndexMask) | place_of<kQuads>(e);
+  }
+
+  // The words of places beyond the row are the largest there is.
+  template <bool kQuads>
+  __device__ __forceinline__ void end_row(uint32_t (&row_words)[kItems]) const {
+    if (length < kLanes * kItems) {
+#pragma unroll
+      for (int e = 0; e < kItems; ++e) {
+        if (place_of<kQuads>(kQuads ? e / 4 * 4 : e) >= length) row_words[e] = ~0u;  // rows read in quads have a multiple of 4 keys
+      }
+    }
   }
 
   // Reads the rows, keeps their keys in shared memory and makes their words. Lanes beyond a row (or beyond the last row) read its last keys
-  // again, which changes no extreme and needs no branch; their words are the largest there is.
+  // again, which changes no extreme and needs no branch.
   template <bool kQuads>
   __device__ __forceinline__ void load(uint32_t (&row_words)[kItems]) {
     const int start = min(row_in_warp, live_rows - 1) * length;
     const U* from = arguments.keys_in + offset + start;
     U* kept = keys + start;
-    KeyOrder<U> ascending = arguments.order;
-    ascending.complement = 0;
-    U codes[kItems];
+    U held[kItems];
     if constexpr (kQuads) {
 #pragma unroll
       for (int e = 0; e < kItems; e += 4) {
@@ -74,128 +81,159 @@ struct RegisterRows {
         load_quad(from + place, quad);
         store_quad(kept + place, quad);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) codes[e + i] = quad[i];
+        for (int i = 0; i < 4; ++i) held[e + i] = quad[i];
       }
     } else {
 #pragma unroll
       for (int e = 0; e < kItems; ++e) {
         const int place = min(place_of<false>(e), length - 1);
-        codes[e] = from[place];
-        kept[place] = codes[e];
+        held[e] = from[place];
+        kept[place] = held[e];
       }
     }
+    map_keys<kQuads>(held, row_words);
+    end_row<kQuads>(row_words);
+  }
+
+  template <bool kQuads>
+  __device__ __forceinline__ void map_keys(const U (&held)[kItems], uint32_t (&row_words)[kItems]) const {
     if constexpr (kWholeKeys) {
 #pragma unroll
-      for (int e = 0; e < kItems; ++e) {
-        const uint32_t code = arguments.order.code(codes[e]);
-        row_words[e] = in_row<kQuads>(e) ? code << kIndexBits | place_of<kQuads>(e) : ~0u;
-      }
+      for (int e = 0; e < kItems; ++e)
+        row_words[e] = word_of<kQuads>(e, static_cast<uint32_t>(arguments.order.code(held[e])) << kIndexBits);
+    } else if (!arguments.is_float) {
+      const U flip = arguments.order.positive_flip;  // one for all integers
+      map_codes<kQuads>(held, row_words, [=](U key) { return key ^ flip; });
     } else {
-      U lowest = static_cast<U>(~U{0}), highest = 0;
-#pragma unroll
-      for (int e = 0; e < kItems; ++e) {
-        codes[e] = ascending.code(codes[e]);
-        lowest = min(lowest, codes[e]);
-        highest = max(highest, codes[e]);
+      if constexpr (sizeof(U) == 4) {
+        if (map_finite_floats<kQuads>(held, row_words)) return;
       }
-#pragma unroll
-      for (int distance = kLanes / 2; distance > 0; distance /= 2) {
-        lowest = min(lowest, static_cast<U>(__shfl_xor_sync(kWholeWarp, lowest, distance)));
-        highest = max(highest, static_cast<U>(__shfl_xor_sync(kWholeWarp, highest, distance)));
-      }
-      const CodeMap<U> map(lowest, highest, arguments.descending);
-#pragma unroll
-      for (int e = 0; e < kItems; ++e) {
-        row_words[e] = in_row<kQuads>(e) ? (map(codes[e]) & ~kIndexMask) | place_of<kQuads>(e) : ~0u;
-      }
+      KeyOrder<U> ascending = arguments.order;
+      ascending.complement = 0;
+      map_codes<kQuads>(held, row_words, [=](U key) { return ascending.code(key); });
     }
   }
 
-  // Words of one pass of the exact sort: the code's bits from `shift` on, and the place of the key in the order of the pass before.
-  __device__ __forceinline__ void load_pass(uint32_t (&row_words)[kItems], bool first, int shift) {
-    const int start = row_in_warp * length;
+  template <class T, class Combine>
+  __device__ __forceinline__ T over_row(T value, Combine combine) const {
 #pragma unroll
-    for (int e = 0; e < kItems; ++e) {
-      const int place = place_of<false>(e);
-      row_words[e] = ~0u;
-      if (row_in_warp < live_rows && place < length) {
-        const uint32_t index = first ? static_cast<uint32_t>(place) : word_at(start + place) & kIndexMask;
-        const U code = arguments.order.code(keys[start + index]);
-        row_words[e] = static_cast<uint32_t>(code >> shift) << kIndexBits | place;
-      }
-    }
+    for (int distance = kLanes / 2; distance > 0; distance /= 2)
+      value = combine(value, static_cast<T>(__shfl_xor_sync(kWholeWarp, value, distance)));
+    return value;
   }
 
-  // Words of places become words of indices: word_at() still holds the order of the pass before.
-  __device__ __forceinline__ void follow_places(uint32_t (&row_words)[kItems]) {
+  template <bool kQuads, class CodeOf>
+  __device__ __forceinline__ void map_codes(const U (&held)[kItems], uint32_t (&row_words)[kItems], CodeOf code_of) const {
+    U lowest = static_cast<U>(~U{0}), highest = 0;
 #pragma unroll
     for (int e = 0; e < kItems; ++e) {
-      if (lane_in_row * kItems + e < length) row_words[e] = word_at(row_in_warp * length + (row_words[e] & kIndexMask));
+      const U code = code_of(held[e]);
+      lowest = min(lowest, code);
+      highest = max(highest, code);
     }
+    lowest = over_row(lowest, [](U a, U b) { return min(a, b); });
+    highest = over_row(highest, [](U a, U b) { return max(a, b); });
+    const CodeMap<U> map(lowest, highest, arguments.descending);
+#pragma unroll
+    for (int e = 0; e < kItems; ++e) row_words[e] = word_of<kQuads>(e, map(code_of(held[e])));
+  }
+
+  // The same words with fewer instructions, where all keys of the warp are finite.
+  template <bool kQuads>
+  __device__ __forceinline__ bool map_finite_floats(const uint32_t (&held)[kItems], uint32_t (&row_words)[kItems]) const {
+    FloatExtremes extremes;
+#pragma unroll
+    for (int e = 0; e < kItems; ++e) extremes.add(held[e]);
+    extremes.least = over_row(extremes.least, [](uint32_t a, uint32_t b) { return min(a, b); });
+    extremes.greatest = over_row(extremes.greatest, [](uint32_t a, uint32_t b) { return max(a, b); });
+    extremes.greatest_signed = over_row(extremes.greatest_signed, [](int32_t a, int32_t b) { return max(a, b); });
+    if (!__all_sync(kWholeWarp, extremes.all_finite())) return false;
+    const CodeMap<uint32_t> map(ordered_float_bits(extremes.lowest()), ordered_float_bits(extremes.highest()), arguments.descending);
+#pragma unroll
+    for (int e = 0; e < kItems; ++e) row_words[e] = word_of<kQuads>(e, map(ordered_float_bits(__uint_as_float(held[e]))));
+    return true;
   }
 
   // Stores sorted words where all lanes of the warp find them.
   __device__ __forceinline__ void store_words(const uint32_t (&row_words)[kItems]) {
     __syncwarp();
+    if (32 % kItems == 0 && length == kLanes * kItems) {  // a lane's words do not cross the padding
+      uint32_t* own_words = words + padded_position(lane * kItems);
 #pragma unroll
-    for (int e = 0; e < kItems; ++e) {
-      const int rank = lane_in_row * kItems + e;
-      if (rank < length) word_at(row_in_warp * length + rank) = row_words[e];
+      for (int e = 0; e < kItems; ++e) own_words[e] = row_words[e];
+    } else {
+#pragma unroll
+      for (int e = 0; e < kItems; ++e) {
+        const int rank = first_place() + e;
+        if (rank < length) word_at(row_in_warp * length + rank) = row_words[e];
+      }
     }
     __syncwarp();
   }
 
-  // Writes the rows, coalesced over all rows of the warp. Returns at which of its places (bit i: place i * 32 + lane) this lane saw a key
-  // above the next one with the same leading bits.
-  __device__ __forceinline__ uint32_t write() {
+  __device__ __forceinline__ void fetch_words(uint32_t (&row_words)[kItems]) const {
+#pragma unroll
+    for (int e = 0; e < kItems; ++e) {
+      const int rank = first_place() + e;
+      row_words[e] = rank < length ? word_at(row_in_warp * length + rank) : ~0u;
+    }
+  }
+
+  __device__ __forceinline__ uint32_t ties_of(const uint32_t (&row_words)[kItems]) const {
+    const uint32_t next = __shfl_down_sync(kWholeWarp, row_words[0], 1);
+    const int pairs = row_in_warp < live_rows ? length - 1 - first_place() : 0;
+    return find_ties(row_words, next, pairs, kIndexBits);
+  }
+
+  // Puts the stored words right; true when they are new ones, to be sorted again.
+  __device__ __forceinline__ bool mend(uint32_t ties) const {
+    const int start = row_in_warp * length;
+    const SortedRow<U> row{words, start, keys + start, row_in_warp < live_rows ? length : 0, kIndexBits, arguments.order};
+    const RunEdges edges = find_run_edges(row, first_place(), kItems, ties);
+    __syncwarp();
+    const bool spread = __any_sync(kWholeWarp, mend_runs(row, first_place(), kItems, ties, edges));
+    __syncwarp();
+    if (!spread) return false;
+    const LongRuns<U> runs(reinterpret_cast<char*>(keys) + kKeyBytes, kPlaces);
+    spread_long_runs<kItems>(row, lane_in_row, kLanes, runs, [] { __syncwarp(); });
+    __syncwarp();
+    return true;
+  }
+
+  // Writes the rows from the stored words, coalesced over all rows of the warp.
+  __device__ __forceinline__ void write() const {
     const int total = live_rows * length;
     const uint32_t reciprocal = 0xffffffffu / static_cast<uint32_t>(length) + 1;  // exact quotients: places are below 2^10
     const RowOutput<U> output(arguments, offset);
-    uint32_t descents = 0;
 #pragma unroll 4
     for (int i = 0; i < kItems; ++i) {
       const int place = i * 32 + lane;
       if (place >= total) break;
       const int row = kRowsPerWarp == 1 ? 0 : static_cast<int>(__umulhi(static_cast<uint32_t>(place), reciprocal));
-      const uint32_t word = word_at(place);
-      const uint32_t index = word & kIndexMask;
-      const U* row_keys = keys + row * length;
-      const U key = row_keys[index];
-      output.store(place, key, index);
-      if constexpr (!kWholeKeys) {
-        const uint32_t next = place + 1 < (row + 1) * length ? word_at(place + 1) : ~word;
-        if ((word ^ next) >> kIndexBits == 0 && arguments.order.less(row_keys[next & kIndexMask], key)) descents |= 1u << i;
+      const uint32_t index = word_at(place) & kIndexMask;
+      output.store(place, keys[row * length + index], index);
+    }
+  }
+
+  // Writes the rows from the lanes' words, four neighbours at a time.
+  __device__ __forceinline__ void write_quads(const uint32_t (&row_words)[kItems]) const {
+    const RowOutput<U> output(arguments, offset);
+    const int start = row_in_warp * length;
+    __syncwarp();  // the keys were kept by other lanes
+#pragma unroll
+    for (int e = 0; e < kItems; e += 4) {
+      const int place = first_place() + e;
+      if (row_in_warp < live_rows && place < length) {
+        U sorted[4];
+        uint32_t indices[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          indices[i] = row_words[e + i] & kIndexMask;
+          sorted[i] = keys[start + indices[i]];
+        }
+        output.store_quad_at(start + place, sorted, indices);
       }
     }
-    return descents;
-  }
-
-  // Mends the descents seen by write(); false when the rows must be sorted exactly instead.
-  __device__ __forceinline__ bool mend(uint32_t descents) {
-    int count = __popc(descents);
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) count += __shfl_xor_sync(kWholeWarp, count, distance);
-    bool failed = count * 4 > live_rows * length;  // so many descents are dearer to mend than to avoid
-    while (descents != 0 && !failed) {
-      const int place = (__ffs(static_cast<int>(descents)) - 1) * 32 + lane;
-      descents &= descents - 1;
-      const int row = place / length;
-      failed = !repair_run(&arguments, offset + row * length, words, row * length, keys + row * length, place - row * length, kIndexBits);
-    }
-    return !__any_sync(kWholeWarp, failed);
-  }
-
-  // Sorts the warp's rows again, by all bits of the code.
-  __device__ __forceinline__ void sort_exactly() {
-    uint32_t row_words[kItems];
-#pragma unroll 1
-    for (int pass = 0; pass < kPasses; ++pass) {
-      load_pass(row_words, pass == 0, pass * kLeadingBits);
-      lanes_sort<kLanes>(row_words, lane);
-      if (pass > 0) follow_places(row_words);
-      store_words(row_words);
-    }
-    write();
   }
 };
 
@@ -213,24 +251,24 @@ __device__ __forceinline__ RegisterRows<U, kLanes, kItems> rows_of_warp(const Ro
               arguments.length,
               first_row * arguments.length,
               reinterpret_cast<U*>(storage),
-              reinterpret_cast<uint32_t*>(storage + Rows::kKeyBytes)};
+              reinterpret_cast<uint32_t*>(storage + Rows::kKeyBytes + long_run_bytes(sizeof(U), Rows::kPlaces))};
 }
 
 // The rare rest, out of line so that it takes no registers from the common path.
 template <class U, int kLanes, int kItems>
-__device__ __noinline__ void finish_register_rows(const RowArguments<U>* arguments, int64_t first_row, char* storage, uint32_t descents) {
-  auto rows = rows_of_warp<U, kLanes, kItems>(*arguments, first_row, storage);
-  if (!rows.mend(descents)) rows.sort_exactly();
+__device__ __noinline__ bool mend_register_rows(const RowArguments<U>* arguments, int64_t first_row, char* storage, uint32_t ties) {
+  return rows_of_warp<U, kLanes, kItems>(*arguments, first_row, storage).mend(ties);
 }
 
-// Blocks to an SM that the registers must allow: 48 a thread at 8 items, 64 up to 18; a quarter more for 64-bit keys.
-template <class U>
+// Blocks to an SM that the registers must allow: 48 a thread at 8 items and less, 56 up to 18.
 constexpr int min_blocks(int items) {
-  return sizeof(U) == 8 ? (items <= 8 ? 8 : 6) : (items <= 8 ? 10 : 8);
+  return items <= 8 ? 10 : 9;
 }
+
+constexpr int kMostItemsInQuads = 8;  // a lane's piece of the output is written from registers (H200, 64 whole words: 386 us, else 413)
 
 template <class U, int kLanes, int kItems>
-__global__ void __launch_bounds__(row_shapes::kWarpsPerBlock * 32, min_blocks<U>(kItems))
+__global__ void __launch_bounds__(row_shapes::kWarpsPerBlock * 32, min_blocks(kItems))
     register_rows_kernel(const __grid_constant__ RowArguments<U> arguments) {
   using Rows = RegisterRows<U, kLanes, kItems>;
   extern __shared__ uint4 shared_memory[];
@@ -248,12 +286,27 @@ __global__ void __launch_bounds__(row_shapes::kWarpsPerBlock * 32, min_blocks<U>
   } else {
     rows.template load<false>(words);
   }
-  lanes_sort<kLanes>(words, rows.lane);
-  rows.store_words(words);
-  const uint32_t descents = rows.write();
-  if constexpr (!Rows::kWholeKeys) {
-    if (__any_sync(kWholeWarp, descents != 0)) finish_register_rows<U, kLanes, kItems>(&arguments, first_row, storage, descents);
+  bool again = false;
+  do {
+    lanes_sort<kLanes>(words, rows.lane);
+    again = false;
+    if constexpr (!Rows::kWholeKeys) {
+      const uint32_t ties = rows.ties_of(words);
+      if (__any_sync(kWholeWarp, ties != 0)) {
+        rows.store_words(words);
+        again = mend_register_rows<U, kLanes, kItems>(&arguments, first_row, storage, ties);
+        rows.fetch_words(words);
+      }
+    }
+  } while (again);
+  if constexpr (kItems % 4 == 0 && kItems <= kMostItemsInQuads) {
+    if (arguments.quad_stores) {
+      rows.write_quads(words);
+      return;
+    }
   }
+  rows.store_words(words);
+  rows.write();
 }
 
 }  // namespace gpusort

@@ -76,11 +76,15 @@ struct RowOutput {
     if (indices_narrow) indices_narrow[position] = static_cast<int32_t>(index);
   }
 
-  // 32-bit notes for every key, kept where the results will lie.
-  __device__ __forceinline__ uint32_t* notes() const {
-    if (indices_wide) return reinterpret_cast<uint32_t*>(indices_wide);
-    if (indices_narrow) return reinterpret_cast<uint32_t*>(indices_narrow);
-    return reinterpret_cast<uint32_t*>(keys);
+  // Four neighbours; position is a multiple of 4 and quad_stores holds.
+  __device__ __forceinline__ void store_quad_at(int position, const U (&quad)[4], const uint32_t (&indices)[4]) const {
+    if (keys) store_quad(keys + position, quad);
+    if (indices_wide) {
+      longlong2* to = reinterpret_cast<longlong2*>(indices_wide + position);
+      to[0] = make_longlong2(indices[0], indices[1]);
+      to[1] = make_longlong2(indices[2], indices[3]);
+    }
+    if (indices_narrow) store_quad(reinterpret_cast<uint32_t*>(indices_narrow) + position, indices);
   }
 };
 

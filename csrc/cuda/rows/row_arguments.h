@@ -16,7 +16,8 @@ struct RowArguments {
   int32_t* indices_narrow = nullptr;
   int64_t rows = 0;
   int length = 0;
-  bool quads = false;  // four keys at a time: length is a multiple of 4 and the keys are aligned for it
+  bool quads = false;        // four keys at a time: length is a multiple of 4 and the keys are aligned for it
+  bool quad_stores = false;  // the same of the outputs
   bool descending = false;
   bool is_float = false;  // the value maps apply (float32, float64)
   KeyOrder<U> order;
@@ -34,8 +35,10 @@ RowArguments<U> make_row_arguments(const SortProblem& problem) {
   }
   arguments.rows = problem.rows;
   arguments.length = static_cast<int>(problem.length);
-  const uintptr_t quad_bytes = sizeof(U) * 4 < 16 ? sizeof(U) * 4 : 16;
-  arguments.quads = problem.length % 4 == 0 && reinterpret_cast<uintptr_t>(problem.keys_in) % quad_bytes == 0;
+  constexpr uintptr_t kQuadBytes = sizeof(U) * 4 < 16 ? sizeof(U) * 4 : 16;
+  const auto aligned = [](const void* pointer, uintptr_t bytes) { return reinterpret_cast<uintptr_t>(pointer) % bytes == 0; };
+  arguments.quads = problem.length % 4 == 0 && aligned(problem.keys_in, kQuadBytes);
+  arguments.quad_stores = problem.length % 4 == 0 && aligned(problem.keys_out, kQuadBytes) && aligned(problem.indices_out, 16);
   arguments.descending = problem.descending;
   arguments.is_float = problem.key.kind == KeyKind::kFloat && sizeof(U) >= 4;
   arguments.order = problem.key.order<U>(problem.descending);

@@ -16,6 +16,4 @@ cudaError_t launch_register_rows(const RowArguments<U>& arguments, const RowPlan
 template <class U>
 cudaError_t launch_block_rows(const RowArguments<U>& arguments, const RowPlan& plan, unsigned blocks, cudaStream_t stream);
 
-cudaError_t launch_pair_rows(const RowArguments<uint32_t>& arguments, const RowPlan& plan, unsigned blocks, cudaStream_t stream);
-
 }  // namespace gpusort

@@ -1,9 +1,8 @@
 // The row sorts: every row is read once, sorted on chip and written once.
 //
 //   length 1           copied
-//   to 32, 32 bits     pair_rows.cuh      whole pairs in registers
-//   to 256             register_rows.cuh  32-bit words in registers
-//   to 16384           block_rows.cuh     32-bit words, merged in shared memory
+//   to 256             register_rows.cuh  32-bit words in the registers of part of a warp
+//   to 16384           block_rows.cuh     32-bit words, sorted by warps and merged in shared memory
 //
 // Which shape takes which length is decided in plan/row_plan.h.
 #include "row_sort.h"
@@ -36,9 +35,6 @@ cudaError_t launch_rows(const SortProblem& problem, const RowPlan& plan, cudaStr
     cudaError_t status = cudaErrorInvalidValue;
     if (plan.kernel == RowKernel::kRegisters) status = launch_register_rows<U>(arguments, plan, blocks, stream);
     if (plan.kernel == RowKernel::kBlock) status = launch_block_rows<U>(arguments, plan, blocks, stream);
-    if constexpr (sizeof(U) == 4) {
-      if (plan.kernel == RowKernel::kPairs) status = launch_pair_rows(arguments, plan, blocks, stream);
-    }
     if (status != cudaSuccess) return status;
   }
   return cudaSuccess;
@@ -50,16 +46,11 @@ cudaError_t launch_row_sort(const SortProblem& problem, const RowPlan& plan, voi
   if (problem.rows <= 0 || problem.length <= 0 || (!problem.keys_out && !problem.indices_out)) return cudaSuccess;
   if (plan.kernel == RowKernel::kCopy) return copy_rows(problem, stream);
   switch (problem.key.bytes) {
-    case 1:
-      return launch_rows<uint8_t>(problem, plan, stream);
-    case 2:
-      return launch_rows<uint16_t>(problem, plan, stream);
-    case 4:
-      return launch_rows<uint32_t>(problem, plan, stream);
-    case 8:
-      return launch_rows<uint64_t>(problem, plan, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 1: return launch_rows<uint8_t>(problem, plan, stream);
+    case 2: return launch_rows<uint16_t>(problem, plan, stream);
+    case 4: return launch_rows<uint32_t>(problem, plan, stream);
+    case 8: return launch_rows<uint64_t>(problem, plan, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 
