@@ -58,7 +58,7 @@ constexpr TileShape radix_tile_shape(int key_bytes, bool indexed, TileClass tile
   if (key_bytes < 4 && kind == PassKind::kFirst) return {512, 32, 8, true};
   if (kind == PassKind::kFirst) return {512, 32, 8, true};
   if (kind == PassKind::kMiddle) return {1024, 16, 8, true};
-  return {512, 40, 8, false};
+  return {512, 32, 8, false};
 }
 
 // Bytes of shared memory for one staged record.

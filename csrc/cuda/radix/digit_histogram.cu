@@ -66,6 +66,7 @@ struct HistogramBlock {
   Key reference = 0;   // windowed code of the row's first key
   Key difference = 0;  // bits that differ from it
   bool unsorted = false;
+  bool other_patterns = false;
   bool look_for_order = true;  // the same in all lanes of a warp
   uint32_t zeros_seen = 0;
   Key nan_ones = 0, nan_zeros = 0;
@@ -75,8 +76,12 @@ struct HistogramBlock {
   }
 
   // The bits that are sorted by, moved down to bit 0.
-  __device__ __forceinline__ Key windowed(Key bits) const {
-    return static_cast<Key>(arguments.order.code(bits) >> arguments.begin_bit) & window_mask;
+  __device__ __forceinline__ Key window_of(Key code) const { return static_cast<Key>(code >> arguments.begin_bit) & window_mask; }
+  __device__ __forceinline__ Key windowed(Key bits) const { return window_of(arguments.order.code(bits)); }
+
+  // -0.0, and what is clamped. (Without a zero no ordered value equals zero - 1 but the largest, which is never tracked then.)
+  __device__ __forceinline__ void note_other_pattern(Key ordered) {
+    other_patterns |= ordered == static_cast<Key>(arguments.order.zero - 1) || ordered > arguments.order.clamp;
   }
 
   __device__ __forceinline__ void note_equal_codes(Key bits) {
@@ -114,6 +119,7 @@ struct HistogramBlock {
   __device__ __forceinline__ void add_single(const Key* row, uint64_t position) {
     const Key bits = row[position];
     const Key code = windowed(bits);
+    if (!kRaw && arguments.track_other_patterns) note_other_pattern(arguments.order.to_ordered(bits));
     add(bits, code);
     if (!unsorted && position + 1 < arguments.length) unsorted = code > windowed(row[position + 1]);
   }
@@ -124,7 +130,12 @@ struct HistogramBlock {
 #pragma unroll
     for (int i = 0; i < kPerVector; ++i) {
       const Key bits = key_of_vector<Key>(vector, i);
-      code[i] = kRaw ? Key{0} : windowed(bits);
+      code[i] = 0;
+      if constexpr (!kRaw) {
+        const Key ordered = arguments.order.to_ordered(bits);
+        if (arguments.track_other_patterns) note_other_pattern(ordered);
+        code[i] = window_of(arguments.order.code_of_ordered(ordered));
+      }
       add(bits, code[i]);
     }
     if (look_for_order) {
@@ -193,6 +204,7 @@ struct HistogramBlock {
         const Key code = windowed(static_cast<Key>(bin));
         place = code;
         difference |= code ^ reference;
+        if (arguments.track_other_patterns) note_other_pattern(arguments.order.to_ordered(static_cast<Key>(bin)));
         if (arguments.track_equal_codes) note_equal_codes(static_cast<Key>(bin));
       }
       atomicAdd(target + place, static_cast<Count>(sum));
@@ -202,22 +214,24 @@ struct HistogramBlock {
 
   // Hands what the block found to the control words; `words` is cleared shared memory.
   __device__ __forceinline__ void report(uint32_t* words) {
+    constexpr int kWords = 9;
     auto low = [](Key value) { return static_cast<uint32_t>(value); };
     auto high = [](Key value) { return sizeof(Key) == 8 ? static_cast<uint32_t>(static_cast<uint64_t>(value) >> 32) : 0u; };
-    const uint32_t found[8] = {low(difference), high(difference), unsorted ? 1u : 0u, zeros_seen,
-                               low(nan_ones),   high(nan_ones),   low(nan_zeros),     high(nan_zeros)};
+    const uint32_t found[kWords] = {low(difference), high(difference), unsorted ? 1u : 0u,      zeros_seen, low(nan_ones), high(nan_ones),
+                                    low(nan_zeros),  high(nan_zeros),  other_patterns ? 1u : 0u};
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < kWords; ++i) {
       const uint32_t all = warp_or(found[i]);
       if (lane == 0 && all != 0) atomicOr(words + i, all);
     }
     __syncthreads();
     RadixControl* control = arguments.control;
-    uint32_t* const targets[8] = {control->live_bits, control->live_bits + 1, &control->unsorted, &control->zeros_seen,
-                                  control->nan_ones,  control->nan_ones + 1,  control->nan_zeros, control->nan_zeros + 1};
+    uint32_t* const targets[kWords] = {control->live_bits,   control->live_bits + 1, &control->unsorted,
+                                       &control->zeros_seen, control->nan_ones,      control->nan_ones + 1,
+                                       control->nan_zeros,   control->nan_zeros + 1, &control->other_patterns};
     if (thread == 0) {
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
+      for (int i = 0; i < kWords; ++i) {
         if (words[i] != 0) atomicOr(targets[i], words[i]);
       }
     }
@@ -227,10 +241,10 @@ struct HistogramBlock {
 template <class Key, class Count>
 __global__ __launch_bounds__(kThreads, 1) void digit_histogram_kernel(const __grid_constant__ HistogramArguments<Key> arguments) {
   extern __shared__ __align__(16) uint32_t counters[];
-  __shared__ uint32_t report_words[8];
+  __shared__ uint32_t report_words[9];
   const uint4 nothing = make_uint4(0, 0, 0, 0);
   for (int i = threadIdx.x; i < CounterLayout<Key>::kWords / 4; i += kThreads) reinterpret_cast<uint4*>(counters)[i] = nothing;
-  if (threadIdx.x < 8) report_words[threadIdx.x] = 0;
+  if (threadIdx.x < 9) report_words[threadIdx.x] = 0;
   const uint64_t clear_stride = static_cast<uint64_t>(gridDim.x) * kThreads;
   for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x; i < arguments.look_back_bytes / 16; i += clear_stride) {
     static_cast<uint4*>(arguments.look_back)[i] = nothing;

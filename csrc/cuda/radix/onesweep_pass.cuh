@@ -50,22 +50,9 @@ struct PassPolicy {
 enum class StepOutputs { kRecords, kKeysAndInt64, kAny };
 
 template <class Policy, bool kExact, StepOutputs kOutputs>
-struct OnesweepBlock;
-
-// Out of line, and given only what it takes to start anew: the registers of a tile that must be mended would else be taken from the main path,
-// which then spills its loads (H200, 2^26 uint8 with index: 1057 us).
-template <class Block>
-__device__ __noinline__ void mend_tile(const PassArguments<typename Block::Key>* arguments, uint32_t shared, uint32_t tile) {
-  const PassRole role = pass_role(arguments->control, Block::kKind, arguments->slot, arguments->passes);
-  Block block(*arguments, role, shared);
-  block.mend(block.place_of(tile));
-}
-
-template <class Policy, bool kExact, StepOutputs kOutputs>
 struct OnesweepBlock {
   using Key = typename Policy::Key;
   using Code = CodeOf<Key>;
-  static constexpr PassKind kKind = Policy::kKind;
   static constexpr bool kIndexed = Policy::kIndexed;
   static constexpr bool kFromKeys = Policy::kFromKeys;
   using Record = StagedRecord<Key, kIndexed, kFromKeys>;
@@ -471,30 +458,9 @@ struct OnesweepBlock {
     }
   }
 
-  // The bits of the group's keys.
-  template <int kCount>
-  __device__ __forceinline__ void decode_group(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged, Key (&bits)[kCount]) const {
-    if constexpr (kExact) {
-#pragma unroll
-      for (int k = 0; k < kCount; ++k) bits[k] = arguments.order.from_ordered(static_cast<Key>(Record::key_of_word(staged.word[k])));
-    } else {
-      const KeyDecoder<Key> decoder{arguments.order};
-      bool ambiguous = false;
-#pragma unroll
-      for (int k = 0; k < kCount; ++k) {
-        bits[k] = decoder.bits(static_cast<Key>(Record::key_of_word(staged.word[k])));
-        ambiguous |= decoder.ambiguous(bits[k]);
-      }
-      if (ambiguous && arguments.codes_meet) {
-#pragma unroll
-        for (int k = 0; k < kCount; ++k) {
-          if (!decoder.ambiguous(bits[k]) || !staged_here(place, first_round + k)) continue;
-          // Equal codes come in the order of their indices, so these reads run through the input.
-          if constexpr (kIndexed) bits[k] = arguments.keys_in[place.row_start + staged.index_of(k, place)];
-          else bits[k] = decoder.only_pattern(bits[k], arguments.control);
-        }
-      }
-    }
+  __device__ __forceinline__ Key bits_of(const Word& word) const {
+    const Key key = static_cast<Key>(Record::key_of_word(word));
+    return kExact ? arguments.order.from_ordered(key) : bits_of_code(arguments.order, key);
   }
 
   template <class Index, int kCount>
@@ -509,37 +475,43 @@ struct OnesweepBlock {
   template <int kCount>
   __device__ __forceinline__ void store_outputs(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
     if (kOutputs == StepOutputs::kKeysAndInt64 || !kIndexed || arguments.keys_out != nullptr) {
-      Key bits[kCount];
-      decode_group(place, first_round, staged, bits);
       Key* row = arguments.keys_out + place.row_start;
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
-        if (staged_here(place, first_round + k)) row[staged.offset[k]] = bits[k];
+        if (staged_here(place, first_round + k)) row[staged.offset[k]] = bits_of(staged.word[k]);
       }
     }
     if constexpr (kIndexed) {
-      if (kOutputs == StepOutputs::kKeysAndInt64 || arguments.index_bytes == 8) store_indices<int64_t>(place, first_round, staged);
-      else store_indices<uint32_t>(place, first_round, staged);
+      if (kOutputs == StepOutputs::kKeysAndInt64 || arguments.index_bytes == 8)
+        store_indices<int64_t>(place, first_round, staged);
+      else
+        store_indices<uint32_t>(place, first_round, staged);
     }
   }
 
-  // One group of staged records: read, verified, written. Returns whether the order is wrong somewhere.
   template <int kCount>
+  __device__ __forceinline__ void store_group(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
+    if constexpr (kOutputs == StepOutputs::kRecords)
+      store_records(place, first_round, staged);
+    else
+      store_outputs(place, first_round, staged);
+  }
+
+  // One group of staged records: read, verified, written. Returns whether the order is wrong somewhere.
   __device__ __forceinline__ bool write_group(const TilePlace& place, int first_round) const {
-    StagedGroup<kCount> staged;
+    StagedGroup<kGroup> staged;
     read_group(first_round, staged);
     bool wrong = false;
     if constexpr (!kExact) {
       if (kIndexed || role.step > 0 || !place.full()) wrong = verify_group(place, first_round, staged);
     }
-    if constexpr (kOutputs == StepOutputs::kRecords) store_records(place, first_round, staged);
-    else store_outputs(place, first_round, staged);
+    store_group(place, first_round, staged);
     return wrong;
   }
 
-  // Exchanges neighbours until the tile is in order; it is written again then. Not seen outside tests; loops are kept rolled, or their
-  // registers would be spilled in the main path.
-  __device__ __forceinline__ void mend_order() const {
+  // Exchanges neighbours until the tile is in order, then writes it again. Never seen to be needed outside tests; loops are kept rolled, or
+  // their registers would be spilled in the main path.
+  __device__ __forceinline__ void mend(const TilePlace& place) const {
     if (thread == 0) atomicAdd(&arguments.control->mended_tiles, 1u);
     bool exchanged;
     do {
@@ -569,13 +541,16 @@ struct OnesweepBlock {
         __syncthreads();
       }
     } while (__syncthreads_or(exchanged));
-  }
-
-  // Puts a tile in order and writes it a second time.
-  __device__ __forceinline__ void mend(const TilePlace& place) const {
-    mend_order();
 #pragma unroll 1
-    for (int round = 0; round < kItems; ++round) write_group<1>(place, round);
+    for (int round = 0; round < kItems; ++round) {
+      StagedGroup<1> staged;
+      const uint32_t i = opaque(thread) + round * kThreads;
+      const uint32_t at = staged_place(i);
+      load_shared(shared + kRecords + at * kScale, staged.word[0]);
+      if constexpr (kSplit) staged.index[0] = load_shared(shared + kIndices + at);
+      staged.offset[0] = load_shared(shared + kOffsets + view.offset(Record::key_of_word(staged.word[0]))) + i;
+      store_group(place, round, staged);
+    }
   }
 
   // ---- the whole ----------------------------------------------------------------------------------------------------------------------
@@ -637,7 +612,6 @@ struct OnesweepBlock {
       clear_histogram();
       if (thread < kRadixBins) find_offsets(place, tile, word, total, start);
       __syncthreads();  // records and offsets are in place
-      const uint32_t written = tile;
       tile = warp_uniform(load_shared(shared + kNextTile));
       const bool more = tile < arguments.tiles;
       const TilePlace next = place_of(more ? tile : 0);
@@ -645,13 +619,13 @@ struct OnesweepBlock {
 #pragma unroll
       for (int group = 0; group < kGroups; ++group) {
         if (more) load_group(next, group);
-        wrong |= write_group<kGroup>(place, group * kGroup);
+        wrong |= write_group(place, group * kGroup);
       }
       if (more) rank_tile(next);
       if constexpr (kExact) {
         __syncthreads();
       } else {
-        if (__syncthreads_or(wrong)) mend_tile<OnesweepBlock>(&arguments, shared, written);
+        if (__syncthreads_or(wrong)) mend(place);
       }
       if (!more) return;
     }
@@ -660,8 +634,8 @@ struct OnesweepBlock {
 
 // kExact kernels are launched beside the others when keys alone may need them; the control words say which of the two has the work.
 template <class Policy, bool kExact>
-__global__ __launch_bounds__(Policy::kShape.threads, 1) void onesweep_pass_kernel(
-    const __grid_constant__ PassArguments<typename Policy::Key> arguments) {
+__global__ __launch_bounds__(Policy::kShape.threads,
+                             1) void onesweep_pass_kernel(const __grid_constant__ PassArguments<typename Policy::Key> arguments) {
   extern __shared__ __align__(1024) uint8_t staging[];
   if constexpr (!Policy::kIndexed) {
     if (kExact != (arguments.partial_window() || equal_codes_differ(arguments.control))) return;

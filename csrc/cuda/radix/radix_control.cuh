@@ -27,6 +27,7 @@ struct RadixControl {
   uint32_t nan_zeros[2];  // bits clear in some NaN
   uint32_t tickets[kMaxRadixPasses];  // one counter per slot: the next tile
   uint32_t mended_tiles;              // tiles whose order the verification found wrong, for tests
+  uint32_t other_patterns;            // some key is not the pattern that its code is turned back into (ambiguous_keys.h)
 };
 static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the plan reserves less");
 

@@ -11,6 +11,7 @@
 
 #include <cuda_runtime.h>
 
+#include "ambiguous_keys.h"
 #include "digit_histogram.h"
 #include "pass_arguments.h"
 #include "radix_control.cuh"
@@ -26,7 +27,9 @@ Type* slice(void* workspace, int64_t offset) {
 }
 
 // Both zeros, several NaNs, several bytes that mean True.
-bool codes_may_meet(KeyKind kind) { return kind != KeyKind::kUnsigned && kind != KeyKind::kSigned; }
+bool codes_may_meet(KeyKind kind) {
+  return kind != KeyKind::kUnsigned && kind != KeyKind::kSigned;
+}
 
 PassKind kind_of_slot(int slot, int passes) {
   if (slot == 0) return PassKind::kFirst;
@@ -50,7 +53,8 @@ cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, 
   arguments.passes = plan.passes;
   arguments.begin_bit = problem.begin_bit;
   arguments.window_bits = problem.end_bit - problem.begin_bit;
-  arguments.track_equal_codes = !plan.indexed && codes_may_meet(problem.key.kind);
+  arguments.track_other_patterns = codes_may_meet(problem.key.kind);
+  arguments.track_equal_codes = !plan.indexed && arguments.track_other_patterns;
   return launch_digit_histogram(arguments, plan.wide, plan.histogram_grid, stream);
 }
 
@@ -91,7 +95,8 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
                                            : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
     if (error != cudaSuccess) return error;
   }
-  return cudaSuccess;
+  if (plan.passes == 0 || !arguments.codes_meet || problem.keys_out == nullptr) return cudaSuccess;
+  return launch_ambiguous_keys(arguments, plan.indexed, plan.grid[0] * 4, stream);
 }
 
 template <class Key>

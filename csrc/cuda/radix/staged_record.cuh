@@ -124,30 +124,11 @@ struct DigitView {
   __device__ __forceinline__ Code sorted_bits(Code value) const { return value & so_far; }
 };
 
-// From a code back to the key's bits. Two codes may stand for several patterns: that of zero and the largest one (NaN, True).
+// From a code back to the key's bits: one of the patterns that have this code. See ambiguous_keys.h for the others.
 template <class Key>
-struct KeyDecoder {
-  const KeyOrder<Key>& order;
-
-  // One of the patterns.
-  __device__ __forceinline__ Key bits(Key code) const {
-    const Key ascending = static_cast<Key>(code ^ order.complement);
-    return order.from_ordered(static_cast<Key>(ascending - (ascending < order.zero ? 1 : 0)));
-  }
-
-  // Is a result of bits() one of several patterns?
-  __device__ __forceinline__ bool ambiguous(Key decoded) const {
-    return decoded == order.from_ordered(order.clamp) || (order.zero != 0 && decoded == order.from_ordered(order.zero));
-  }
-
-  // For inputs in which no two keys of equal code differ: what the ambiguous ones stand for here.
-  __device__ __forceinline__ Key only_pattern(Key decoded, const RadixControl* control) const {
-    const Key nan = static_cast<Key>(static_cast<unsigned long long>(control->nan_ones[1]) << 32 | control->nan_ones[0]);
-    if (order.zero != 0 && decoded == order.from_ordered(order.zero)) {
-      return control->zeros_seen == 1 ? order.from_ordered(static_cast<Key>(order.zero - 1)) : decoded;
-    }
-    return nan != 0 ? order.from_ordered(nan) : decoded;
-  }
-};
+__device__ __forceinline__ Key bits_of_code(const KeyOrder<Key>& order, Key code) {
+  const Key ascending = static_cast<Key>(code ^ order.complement);
+  return order.from_ordered(static_cast<Key>(ascending - (ascending < order.zero ? 1 : 0)));
+}
 
 }  // namespace gpusort

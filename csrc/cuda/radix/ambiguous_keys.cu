@@ -1,0 +1,63 @@
+// See ambiguous_keys.h.
+//
+// With indices: the key is fetched from the input. Equal codes stand in the order of their indices, so these reads run through the input.
+// Keys alone: this kernel is left to inputs in which no two keys of equal code differ (the exact passes keep the others whole), so there is
+// one pattern for each ambiguous code, and the histogram read has kept it. Cost when there is something to do: one read of the sorted keys,
+// and a read and a write of those concerned.
+#include "ambiguous_keys.h"
+
+#include <cuda_runtime.h>
+
+#include "radix_control.cuh"
+
+namespace gpusort {
+namespace {
+
+constexpr int kThreads = 512;
+
+template <class Key, bool kIndexed>
+__global__ void __launch_bounds__(kThreads) ambiguous_keys_kernel(const __grid_constant__ PassArguments<Key> arguments) {
+  const RadixControl* control = arguments.control;
+  if (control->other_patterns == 0) return;
+  if constexpr (!kIndexed) {
+    if (arguments.partial_window() || equal_codes_differ(control)) return;
+  }
+  const KeyOrder<Key>& order = arguments.order;
+  const Key nan = static_cast<Key>(static_cast<unsigned long long>(control->nan_ones[1]) << 32 | control->nan_ones[0]);
+  const uint64_t total = static_cast<uint64_t>(arguments.rows) * arguments.length;
+  const uint64_t step = static_cast<uint64_t>(gridDim.x) * kThreads;
+  for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x; i < total; i += step) {
+    const Key ordered = order.to_ordered(arguments.keys_out[i]);
+    const bool is_zero = order.zero != 0 && ordered == order.zero;
+    if (!is_zero && ordered != order.clamp) continue;
+    Key bits;
+    if constexpr (kIndexed) {
+      const uint64_t row_start = i / arguments.length * arguments.length;
+      const uint64_t index = arguments.index_bytes == 8 ? static_cast<uint64_t>(static_cast<const int64_t*>(arguments.indices_out)[i])
+                                                        : static_cast<const uint32_t*>(arguments.indices_out)[i];
+      bits = arguments.keys_in[row_start + index];
+    } else {
+      bits = order.from_ordered(is_zero ? static_cast<Key>(order.zero - (control->zeros_seen == 1 ? 1 : 0)) : nan);
+    }
+    arguments.keys_out[i] = bits;
+  }
+}
+
+}  // namespace
+
+template <class Key>
+cudaError_t launch_ambiguous_keys(const PassArguments<Key>& arguments, bool indexed, int grid, cudaStream_t stream) {
+  if (indexed) {
+    ambiguous_keys_kernel<Key, true><<<grid, kThreads, 0, stream>>>(arguments);
+  } else {
+    ambiguous_keys_kernel<Key, false><<<grid, kThreads, 0, stream>>>(arguments);
+  }
+  return cudaGetLastError();
+}
+
+template cudaError_t launch_ambiguous_keys(const PassArguments<uint8_t>&, bool, int, cudaStream_t);
+template cudaError_t launch_ambiguous_keys(const PassArguments<uint16_t>&, bool, int, cudaStream_t);
+template cudaError_t launch_ambiguous_keys(const PassArguments<uint32_t>&, bool, int, cudaStream_t);
+template cudaError_t launch_ambiguous_keys(const PassArguments<uint64_t>&, bool, int, cudaStream_t);
+
+}  // namespace gpusort
