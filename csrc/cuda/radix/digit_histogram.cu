@@ -17,6 +17,7 @@
 
 #include "../../plan/radix_plan.h"
 #include "../primitives/kernel_setup.h"
+#include "../primitives/shared_memory.cuh"
 #include "digit_histogram.h"
 #include "radix_control.cuh"
 
@@ -52,7 +53,8 @@ __device__ __forceinline__ uint32_t warp_or(uint32_t value) {
   return __reduce_or_sync(~0u, value);
 }
 
-template <class Key, class Count>
+// kWhole: all bits are sorted by, so windows cost nothing. kFloat: codes need the clamp and the zero step; else they are one xor away.
+template <class Key, class Count, bool kWhole, bool kFloat>
 struct HistogramBlock {
   using Layout = CounterLayout<Key>;
   static constexpr int kPerVector = 16 / sizeof(Key);
@@ -62,6 +64,8 @@ struct HistogramBlock {
   uint32_t* counters;
   uint32_t thread = threadIdx.x;
   uint32_t lane = threadIdx.x & 31;
+  const uint32_t own_counters;  // shared address of this lane's counter of bin 0
+  const uint32_t one;           // what counts one key: the upper lanes of a shared word count in its upper half
   Key window_mask;
   Key reference = 0;   // windowed code of the row's first key
   Key difference = 0;  // bits that differ from it
@@ -71,13 +75,24 @@ struct HistogramBlock {
   uint32_t zeros_seen = 0;
   Key nan_ones = 0, nan_zeros = 0;
 
-  __device__ HistogramBlock(const HistogramArguments<Key>& a, uint32_t* c) : arguments(a), counters(c) {
+  __device__ HistogramBlock(const HistogramArguments<Key>& a, uint32_t* c)
+      : arguments(a),
+        counters(c),
+        own_counters(shared_address(c) + (threadIdx.x & (Layout::kBanks - 1)) * 4),
+        one(Layout::kHalves && (threadIdx.x & 16) != 0 ? 1u << 16 : 1u) {
     window_mask = static_cast<Key>(static_cast<Key>(~Key{0}) >> (sizeof(Key) * 8 - a.window_bits));
   }
 
   // The bits that are sorted by, moved down to bit 0.
-  __device__ __forceinline__ Key window_of(Key code) const { return static_cast<Key>(code >> arguments.begin_bit) & window_mask; }
-  __device__ __forceinline__ Key windowed(Key bits) const { return window_of(arguments.order.code(bits)); }
+  __device__ __forceinline__ Key window_of(Key code) const {
+    return kWhole ? code : static_cast<Key>(static_cast<Key>(code >> arguments.begin_bit) & window_mask);
+  }
+  __device__ __forceinline__ Key windowed(Key bits) const { return window_of(code_of(bits)); }
+
+  __device__ __forceinline__ Key code_of(Key bits) const {
+    return kFloat ? arguments.order.code(bits)
+                  : static_cast<Key>(bits ^ static_cast<Key>(arguments.order.positive_flip ^ arguments.order.complement));
+  }
 
   // -0.0, and what is clamped. (Without a zero no ordered value equals zero - 1 but the largest, which is never tracked then.)
   __device__ __forceinline__ void note_other_pattern(Key ordered) {
@@ -94,23 +109,24 @@ struct HistogramBlock {
     }
   }
 
-  __device__ __forceinline__ void count(uint32_t bin) {
-    if constexpr (Layout::kHalves) {
-      atomicAdd(counters + bin * 16 + (lane & 15), lane < 16 ? 1u : 1u << 16);
-    } else {
-      atomicAdd(counters + bin * 32 + lane, 1u);
-    }
+  // Counts digit number `digit` of a windowed code.
+  __device__ __forceinline__ void count(Key code, int digit) {
+    constexpr int kBinShift = Layout::kHalves ? 6 : 7;  // log2 of the bytes of a bin's counters
+    constexpr uint32_t kBinMask = (kRadixBins - 1) << kBinShift;
+    const int up = kBinShift - digit * kRadixBits;
+    const uint32_t bin = static_cast<uint32_t>(up >= 0 ? static_cast<uint64_t>(code) << up : static_cast<uint64_t>(code) >> -up) & kBinMask;
+    add_shared(own_counters + bin + (digit * kRadixBins << kBinShift), one);
   }
 
   __device__ __forceinline__ void add(Key bits, Key code) {
     if constexpr (kRaw) {
-      count(bits);
+      count(bits, 0);
     } else {
-      if (arguments.track_equal_codes) note_equal_codes(bits);
+      if (kFloat && arguments.track_equal_codes) note_equal_codes(bits);
       difference |= code ^ reference;
 #pragma unroll
       for (int digit = 0; digit < Layout::kDigits; ++digit) {
-        if (digit < arguments.passes) count(digit * kRadixBins + (static_cast<uint32_t>(code >> (digit * kRadixBits)) & (kRadixBins - 1)));
+        if (kWhole || digit < arguments.passes) count(code, digit);
       }
     }
   }
@@ -119,7 +135,7 @@ struct HistogramBlock {
   __device__ __forceinline__ void add_single(const Key* row, uint64_t position) {
     const Key bits = row[position];
     const Key code = windowed(bits);
-    if (!kRaw && arguments.track_other_patterns) note_other_pattern(arguments.order.to_ordered(bits));
+    if (!kRaw && kFloat) note_other_pattern(arguments.order.to_ordered(bits));
     add(bits, code);
     if (!unsorted && position + 1 < arguments.length) unsorted = code > windowed(row[position + 1]);
   }
@@ -131,10 +147,12 @@ struct HistogramBlock {
     for (int i = 0; i < kPerVector; ++i) {
       const Key bits = key_of_vector<Key>(vector, i);
       code[i] = 0;
-      if constexpr (!kRaw) {
+      if constexpr (!kRaw && kFloat) {
         const Key ordered = arguments.order.to_ordered(bits);
-        if (arguments.track_other_patterns) note_other_pattern(ordered);
+        note_other_pattern(ordered);
         code[i] = window_of(arguments.order.code_of_ordered(ordered));
+      } else if constexpr (!kRaw) {
+        code[i] = windowed(bits);
       }
       add(bits, code[i]);
     }
@@ -204,8 +222,8 @@ struct HistogramBlock {
         const Key code = windowed(static_cast<Key>(bin));
         place = code;
         difference |= code ^ reference;
-        if (arguments.track_other_patterns) note_other_pattern(arguments.order.to_ordered(static_cast<Key>(bin)));
-        if (arguments.track_equal_codes) note_equal_codes(static_cast<Key>(bin));
+        if (kFloat) note_other_pattern(arguments.order.to_ordered(static_cast<Key>(bin)));
+        if (kFloat && arguments.track_equal_codes) note_equal_codes(static_cast<Key>(bin));
       }
       atomicAdd(target + place, static_cast<Count>(sum));
     }
@@ -238,20 +256,9 @@ struct HistogramBlock {
   }
 };
 
-template <class Key, class Count>
-__global__ __launch_bounds__(kThreads, 1) void digit_histogram_kernel(const __grid_constant__ HistogramArguments<Key> arguments) {
-  extern __shared__ __align__(16) uint32_t counters[];
-  __shared__ uint32_t report_words[9];
-  const uint4 nothing = make_uint4(0, 0, 0, 0);
-  for (int i = threadIdx.x; i < CounterLayout<Key>::kWords / 4; i += kThreads) reinterpret_cast<uint4*>(counters)[i] = nothing;
-  if (threadIdx.x < 9) report_words[threadIdx.x] = 0;
-  const uint64_t clear_stride = static_cast<uint64_t>(gridDim.x) * kThreads;
-  for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x; i < arguments.look_back_bytes / 16; i += clear_stride) {
-    static_cast<uint4*>(arguments.look_back)[i] = nothing;
-  }
-  __syncthreads();
-
-  HistogramBlock<Key, Count> block(arguments, counters);
+template <class Key, class Count, bool kWhole, bool kFloat>
+__device__ __forceinline__ void count_digits(const HistogramArguments<Key>& arguments, uint32_t* counters, uint32_t* report_words) {
+  HistogramBlock<Key, Count, kWhole, kFloat> block(arguments, counters);
   const uint64_t chunks = arguments.rows * arguments.chunks_per_row;
   const uint64_t begin = chunks * blockIdx.x / gridDim.x, end = chunks * (blockIdx.x + 1) / gridDim.x;
   uint32_t current = ~0u;
@@ -276,6 +283,27 @@ __global__ __launch_bounds__(kThreads, 1) void digit_histogram_kernel(const __gr
   }
   if (pending != 0) block.flush(current);
   block.report(report_words);
+}
+
+template <class Key, class Count>
+__global__ __launch_bounds__(kThreads, 1) void digit_histogram_kernel(const __grid_constant__ HistogramArguments<Key> arguments) {
+  extern __shared__ __align__(16) uint32_t counters[];
+  __shared__ uint32_t report_words[9];
+  const uint4 nothing = make_uint4(0, 0, 0, 0);
+  for (int i = threadIdx.x; i < CounterLayout<Key>::kWords / 4; i += kThreads) reinterpret_cast<uint4*>(counters)[i] = nothing;
+  if (threadIdx.x < 9) report_words[threadIdx.x] = 0;
+  const uint64_t clear_stride = static_cast<uint64_t>(gridDim.x) * kThreads;
+  for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x; i < arguments.look_back_bytes / 16; i += clear_stride) {
+    static_cast<uint4*>(arguments.look_back)[i] = nothing;
+  }
+  __syncthreads();
+  if (arguments.window_bits < static_cast<int>(sizeof(Key) * 8)) {
+    count_digits<Key, Count, false, true>(arguments, counters, report_words);
+  } else if (arguments.codes_meet) {
+    count_digits<Key, Count, true, true>(arguments, counters, report_words);
+  } else {
+    count_digits<Key, Count, true, false>(arguments, counters, report_words);
+  }
 }
 
 template <class Key, class Count>

@@ -25,9 +25,9 @@ struct HistogramArguments {
   uint64_t chunks_per_row = 0;
   int passes = 0;
   int begin_bit = 0;
-  int window_bits = 0;                // end_bit - begin_bit, above 0
-  bool track_other_patterns = false;  // fill RadixControl::other_patterns
-  bool track_equal_codes = false;     // fill zeros_seen, nan_ones, nan_zeros
+  int window_bits = 0;             // end_bit - begin_bit, above 0
+  bool codes_meet = false;         // floats and bool: fill RadixControl::other_patterns
+  bool track_equal_codes = false;  // fill zeros_seen, nan_ones, nan_zeros
 };
 
 template <class Key>

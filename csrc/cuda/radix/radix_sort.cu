@@ -53,8 +53,8 @@ cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, 
   arguments.passes = plan.passes;
   arguments.begin_bit = problem.begin_bit;
   arguments.window_bits = problem.end_bit - problem.begin_bit;
-  arguments.track_other_patterns = codes_may_meet(problem.key.kind);
-  arguments.track_equal_codes = !plan.indexed && arguments.track_other_patterns;
+  arguments.codes_meet = codes_may_meet(problem.key.kind);
+  arguments.track_equal_codes = !plan.indexed && arguments.codes_meet;
   return launch_digit_histogram(arguments, plan.wide, plan.histogram_grid, stream);
 }
 
