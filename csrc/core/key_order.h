@@ -10,7 +10,8 @@
 //
 //   to_ordered   flips the sign bit (or, for a negative float, all bits), then subtracts the position of the lowest number, modulo 2^K.
 //                For floats that moves the NaNs with the sign bit set from below -inf to above the NaNs without it.
-//   code         clamps to the first NaN (all NaNs equal), adds 1 to what lies below +0.0 (so -0.0 meets +0.0), and complements when descending.
+//   code         clamps to the first NaN (all NaNs equal), adds 1 to what lies below +0.0 (so -0.0 meets +0.0), and complements when
+//                descending
 //
 // All constants sit in a small run-time descriptor, so kernels are compiled per key width and never per dtype.
 // Sources: the float flip is Herf, "Radix Tricks" (2001); the subtraction and the clamp are this project's, checked exhaustively for

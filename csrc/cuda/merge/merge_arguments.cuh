@@ -28,11 +28,11 @@ struct MergeArguments {
   int64_t* cuts;            // null: blocks find their own; else rows x (pieces_per_row - 1): elements of a before each inner cut
   uint32_t* contradictory;  // with cuts: not 0 when the cuts do not rise, which happens to inputs that are not sorted
 
-  __device__ int64_t row_outputs() const { return a_length + b_length; }
-  __device__ const U* a_row(int64_t row) const { return a + row * a_length; }
-  __device__ const U* b_row(int64_t row) const { return b + row * b_length; }
-  __device__ int64_t rank_of(int64_t cut) const { return min(cut * piece, row_outputs()); }
-  __device__ bool wants_positions() const { return payload_bytes != 0 || indices_out != nullptr; }
+  GPUSORT_HD int64_t row_outputs() const { return a_length + b_length; }
+  GPUSORT_HD const U* a_row(int64_t row) const { return a + row * a_length; }
+  GPUSORT_HD const U* b_row(int64_t row) const { return b + row * b_length; }
+  GPUSORT_HD int64_t rank_of(int64_t cut) const { return cut * piece < row_outputs() ? cut * piece : row_outputs(); }
+  GPUSORT_HD bool wants_positions() const { return payload_bytes != 0 || indices_out != nullptr; }
 };
 
 template <class U>
