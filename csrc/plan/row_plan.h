@@ -59,29 +59,29 @@ struct BlockShape {
 };
 
 constexpr BlockShape kBlockShapes[] = {
-    {32, 12},  {32, 16},             // 512: 355
-    {32, 20},  {64, 12},  {64, 16},  // 1024: 428
-    {64, 20},  {96, 16},             // 1500: 511
-    {128, 16},                       // 2048: 507
-    {128, 20}, {96, 32},             // 3000: 679
-    {128, 32},                       // 4096: 575
-    {256, 17}, {256, 20},            // 4097: 770, 5000: 725
-    {192, 32}, {256, 32},            // 6000: 706, 8192: 667
-    {320, 32}, {384, 32},            // 10240: 853, 12288: 824
-    {448, 32}, {512, 32},            // 16384: 1104
+    {32, 12},  {32, 16},             // 512: 366
+    {32, 20},  {64, 12},  {64, 16},  // 1024: 430
+    {64, 20},  {96, 16},             // 1500: 510
+    {128, 16},                       // 2048: 493 (64 x 32: 519)
+    {128, 20}, {96, 32},             // 3000: 629
+    {256, 16},                       // 4096: 556 (128 x 32: 569)
+    {288, 16}, {320, 16},            // 4097: 761 (256 x 20: 816), 5000: 646
+    {192, 32}, {256, 32},            // 6000: 599, 8192: 608 (512 x 16: 708)
+    {320, 32}, {384, 32},            // 10240: 738, 12288: 759
+    {448, 32}, {512, 32},            // 16384: 865
 };
 
 // From this many items on rows of 32-bit and wider keys leave their keys far, if there are rows enough for two blocks to an SM.
 constexpr int kFarKeysCapacity = 448 * 32;
 
-// Rows so few that an SM holds one or two blocks: more threads to a row. Single arrays on an H200: 2^10 as 256 x 4 5 us, 2^12 as 512 x 8 10
-// us.
+// Rows so few that an SM holds one or two blocks: more threads to a row. Single arrays on an H200, in a graph: 2^10 as 128 x 8 3.9 us (256
+// x 4: 4.2), 2^11 as 256 x 8 6.1, 2^12 as 256 x 16 9.3 (512 x 8: 9.7), 2^13 as 512 x 16 16, 2^14 as 512 x 32 30.
 struct FewRowsBlockShape {
   int max_length;
   int items;
 };
 
-constexpr FewRowsBlockShape kOneRowPerSm[] = {{2048, 4}, {8192, 8}, {16384, 16}};
+constexpr FewRowsBlockShape kOneRowPerSm[] = {{2048, 8}, {8192, 16}, {16384, 32}};
 constexpr FewRowsBlockShape kThreeRowsPerSm[] = {{2048, 8}, {8192, 16}};
 
 constexpr int kWarpsPerBlock = 4;             // kRegisters

@@ -26,7 +26,6 @@ cudaError_t launch_block_rows(const RowArguments<U>& arguments, const RowPlan& p
     case 8: return launch_block_shape<U, 8>(arguments, plan, blocks, stream);
     case 12: return launch_block_shape<U, 12>(arguments, plan, blocks, stream);
     case 16: return launch_block_shape<U, 16>(arguments, plan, blocks, stream);
-    case 17: return launch_block_shape<U, 17>(arguments, plan, blocks, stream);
     case 20: return launch_block_shape<U, 20>(arguments, plan, blocks, stream);
     case 32: return launch_block_shape<U, 32>(arguments, plan, blocks, stream);
     default: return cudaErrorInvalidValue;
