@@ -118,8 +118,8 @@ int main() {
   CHECK(plan_row_sort(problem_of(4, 1 << 22, 16), h200).kernel == RowKernel::kRegisters);
   CHECK(plan_row_sort(problem_of(8, 1 << 22, 16), h200).kernel == RowKernel::kRegisters);
   CHECK(plan_row_sort(problem_of(4, 1 << 18, 129), h200).items == 18);
-  CHECK(plan_row_sort(problem_of(4, 1, 4096), h200).threads == 512);  // few rows: more threads to a row
-  CHECK(plan_row_sort(problem_of(4, 1 << 14, 4096), h200).threads == 128);
+  CHECK(plan_row_sort(problem_of(4, 1, 8192), h200).threads == 512);  // few rows: more threads to a row
+  CHECK(plan_row_sort(problem_of(4, 1 << 14, 8192), h200).threads == 256);
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 ? 0 : 1;
 }

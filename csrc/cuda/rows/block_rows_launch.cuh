@@ -22,7 +22,6 @@ cudaError_t launch_block_rows(const RowArguments<U>& arguments, const RowPlan& p
     if (plan.far_keys) return launch_block_shape<U, 32, true>(arguments, plan, blocks, stream);
   }
   switch (plan.items) {
-    case 4: return launch_block_shape<U, 4>(arguments, plan, blocks, stream);
     case 8: return launch_block_shape<U, 8>(arguments, plan, blocks, stream);
     case 12: return launch_block_shape<U, 12>(arguments, plan, blocks, stream);
     case 16: return launch_block_shape<U, 16>(arguments, plan, blocks, stream);
