@@ -6,13 +6,16 @@ import sys
 
 FOLDERS = ("csrc", "torch_gpusort", "tests")
 IGNORED_SUFFIXES = {".so", ".o", ".pyc", ".pyd"}
+IGNORED_FOLDERS = {"__pycache__", "build"}
 
 
 def is_source(path, root):
     """Whether a file counts: no build products, no caches, no hidden files or folders."""
     parts = path.relative_to(root).parts
     return (
-        path.is_file() and path.suffix not in IGNORED_SUFFIXES and not any(part == "__pycache__" or part.startswith(".") for part in parts)
+        path.is_file()
+        and path.suffix not in IGNORED_SUFFIXES
+        and not any(part in IGNORED_FOLDERS or part.startswith(".") for part in parts)
     )
 
 
