@@ -27,6 +27,11 @@ def op_samples(device):
         yield ops.sort_keys.default, (t, -1, True), {}
         yield ops.msort.default, (t,), {}
         yield ops.radix_sort.default, (t,), {"begin_bit": 4, "end_bit": 20}
+        yield ops.merge_sort.default, (t, 0), {}
+        yield ops.bitonic_sort.default, (t, -1, True), {}
+        yield ops.sample_sort.default, (t,), {"descending": True}
+    yield ops.radix_sort.default, (x, 0), {"algorithm": "block", "digit_bits": 4}
+    yield ops.sort.default, (grad, 0), {"algorithm": "merge"}
     for p, q in ((a, b), (a_grad, b_grad), (a_grad, b), (a[:, :0], b), (a[0], b[0])):
         yield ops.merge.default, (p, q), {}
         yield ops.merge_with_indices.default, (p, q), {"descending": False}
@@ -36,9 +41,13 @@ def op_samples(device):
     yield ops.co_rank.default, (torch.arange(54, device=device).view(2, 27), a_grad[0], b[0]), {"descending": False}
 
 
-@pytest.mark.parametrize(
-    "name", ["sort", "argsort", "sort_keys", "msort", "radix_sort", "merge", "merge_with_indices", "merge_by_key", "co_rank"]
+OPS = (
+    *("sort", "argsort", "sort_keys", "msort", "radix_sort", "merge_sort", "bitonic_sort", "sample_sort"),
+    *("merge", "merge_with_indices", "merge_by_key", "co_rank"),
 )
+
+
+@pytest.mark.parametrize("name", OPS)
 def test_opcheck(device, name):
     ran = 0
     for op, arguments, options in op_samples(device):
@@ -109,6 +118,10 @@ FUNCTIONS = {
     "sort_keys": lambda x: (gs.sort_keys(x, 0),),
     "msort": lambda x: (gs.msort(x),),
     "radix_sort": lambda x: gs.radix_sort(x, end_bit=17),
+    "radix_sort by blocks": lambda x: gs.radix_sort(x, kernel="block", digit_bits=4),
+    "merge_sort": lambda x: gs.merge_sort(x, 0),
+    "bitonic_sort": lambda x: gs.bitonic_sort(x, descending=True),
+    "sample_sort": lambda x: gs.sample_sort(x),
     "raw sort": lambda x: ops.sort(x, 0, True),
     "merge": lambda x: gs.merge(gs.sort_keys(x), gs.sort_keys(x * 2), return_indices=True),
     "merge_by_key": lambda x: gs.merge_by_key(gs.sort_keys(x), x, gs.sort_keys(x), x + 1),

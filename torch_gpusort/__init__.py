@@ -10,7 +10,33 @@ _fake.register()
 _autograd.register()
 _vmap.register()
 
-from .functional import MergeResult, argsort, co_rank, merge, merge_by_key, msort, radix_sort, sort, sort_keys  # noqa: E402
+from .functional import (  # noqa: E402
+    MergeResult,
+    argsort,
+    bitonic_sort,
+    co_rank,
+    merge,
+    merge_by_key,
+    merge_sort,
+    msort,
+    radix_sort,
+    sample_sort,
+    sort,
+    sort_keys,
+)
 
 __version__ = "0.1.0"
-__all__ = ["MergeResult", "argsort", "co_rank", "merge", "merge_by_key", "msort", "radix_sort", "sort", "sort_keys"]
+__all__ = [
+    "MergeResult",
+    "argsort",
+    "bitonic_sort",
+    "co_rank",
+    "merge",
+    "merge_by_key",
+    "merge_sort",
+    "msort",
+    "radix_sort",
+    "sample_sort",
+    "sort",
+    "sort_keys",
+]

@@ -27,9 +27,8 @@ REAL_DTYPES = (
     torch.float8_e5m2,
 )
 DTYPES = (*REAL_DTYPES, torch.complex64, torch.complex128)
-# What any device offers; a kernel refuses what its own device has not.
-ALGORITHMS = ("auto", "radix", "merge")
-RADIX_KERNELS = ("auto", "onesweep")
+ALGORITHMS = ("auto", "radix", "merge", "bitonic", "sample")
+RADIX_KERNELS = {"auto": (1, 2, 4, 8), "onesweep": (8,), "scan_scatter": (1,), "block": (1, 2, 4, 8)}  # with their digit_bits
 MERGE_KERNELS = ("auto", "sequential", "basic", "tiled", "circular")
 
 
@@ -113,9 +112,13 @@ def _radix_sort(
     if not 0 <= begin_bit <= last <= bits:
         limits = f"allowed is 0 <= begin_bit <= end_bit <= {bits} for {self.dtype}"
         raise ValueError(f"begin_bit is {begin_bit} and end_bit is {last}; {limits}")
-    check_option("kernel", algorithm, RADIX_KERNELS)
-    if digit_bits not in (None, 8):
-        raise ValueError(f"digit_bits is {digit_bits}; kernel {algorithm!r} takes None or 8")
+    check_option("kernel", algorithm, tuple(RADIX_KERNELS))
+    if digit_bits not in (None, *RADIX_KERNELS[algorithm]):
+        raise ValueError(f"digit_bits is {digit_bits}; kernel {algorithm!r} takes None, {', '.join(map(str, RADIX_KERNELS[algorithm]))}")
+    return _sort(self, dim, descending)
+
+
+def _sort_by_name(self: Tensor, dim: int = -1, descending: bool = False):
     return _sort(self, dim, descending)
 
 
@@ -183,6 +186,9 @@ def register() -> None:
         "msort": _msort,
         "sort_keys": _sort_keys,
         "radix_sort": _radix_sort,
+        "merge_sort": _sort_by_name,
+        "bitonic_sort": _sort_by_name,
+        "sample_sort": _sort_by_name,
         "merge": _merge,
         "merge_with_indices": _merge_with_indices,
         "merge_by_key": _merge_by_key,

@@ -88,7 +88,8 @@ def sort(
         stable: accepted for torch's sake; every sort is stable.
         index_dtype: torch.int64 (the default) or torch.int32, which halves the memory of the indices; ValueError where the dimension is
             too long for it.
-        algorithm: "auto" chooses by shape and dtype; a name forces one, and the error of a wrong name lists those there are.
+        algorithm: "auto" chooses by shape and dtype; "radix", "merge", "bitonic" and "sample" force one (see :func:`radix_sort`,
+            :func:`merge_sort`, :func:`bitonic_sort`, :func:`sample_sort`). The result is the same.
         out: (values, indices) to write to: a target of another shape is resized, strided targets and targets that
             are the input itself are fine, another dtype or device is a RuntimeError.
 
@@ -211,13 +212,18 @@ def radix_sort(
     Args:
         input, dim, descending: as :func:`sort`, without the complex dtypes (TypeError).
         begin_bit, end_bit: 0 <= begin_bit <= end_bit <= bits of the dtype (ValueError otherwise); None is all bits.
-        kernel: "auto", or one radix sort by name; the error of a wrong name lists those there are.
-        digit_bits: bits per pass, for the kernels that have a choice.
+        kernel: "onesweep" is the production sort; "scan_scatter" moves one bit a pass by mask, scan and scatter; "block" partitions tiles
+            on chip before it writes them. "auto" is the first, unless digit_bits asks for digits that only "block" has. On the CPU one
+            sort serves all names.
+        digit_bits: bits per pass: 8 with "onesweep", 1 with "scan_scatter", 1, 2, 4 or 8 with "block" (None is 8).
 
     Returns:
         The named tuple (values, indices), as :func:`sort`.
 
-    Cost: one pass over the data per digit of 8 bits of the window. Memory and source: as :func:`sort`.
+    Cost: one pass over the data per digit of the window. Memory: as :func:`sort`; with the other kernels two copies of keys and indices.
+
+    Source: as :func:`sort`. "scan_scatter": the split of Blelloch, "Prefix sums and their applications", 1990. "block": Satish, Harris and
+    Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.
 
     Example::
 
@@ -229,6 +235,68 @@ def radix_sort(
         return torch.return_types.sort(_call(_ops.radix_sort.default, input, dim, descending))
     options = {"begin_bit": begin_bit, "end_bit": end_bit, "algorithm": kernel, "digit_bits": digit_bits}
     return torch.return_types.sort(_call(_ops.radix_sort.default, input, dim, descending, **options))
+
+
+def merge_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.return_types.sort:
+    """Sorts by comparison: runs are sorted on chip, then merged many at a time. Results are those of :func:`sort`, bit for bit.
+
+    Arguments, shapes, dtypes, order and errors are those of :func:`sort`. Returns the named tuple (values, indices).
+
+    Cost: O(n log n) comparisons, but few passes over the data: one for the runs of up to 8192 elements, and one per 32-fold merge, so 2**26
+    elements cross memory four times. Memory beyond the results: at most two arrays of 8 bytes per element (12 for 64-bit keys).
+
+    Source: Knuth, The Art of Computer Programming 3, section 5.4.1 (multiway merging); the splits are a multisequence selection (Varman et
+    al., 1991).
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.merge_sort(torch.tensor([3, 1, 2])).indices
+        tensor([1, 2, 0])
+    """
+    return torch.return_types.sort(_call(_ops.merge_sort.default, input, dim, descending))
+
+
+def bitonic_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.return_types.sort:
+    """Sorts by a bitonic network, whose comparisons do not depend on the data. Results are those of :func:`sort`, bit for bit.
+
+    A network alone is not stable; this one compares (key, position), no two of which are equal.
+
+    Arguments, shapes, dtypes, order and errors are those of :func:`sort`. Returns the named tuple (values, indices).
+
+    Cost: O(n (log n)**2) compare-exchanges; rows that fit a thread block (8192 elements, 4096 of 64 bits) are read and written once.
+    Memory beyond the results: for longer rows 8 bytes per element (16 for 64-bit keys).
+
+    Source: Batcher, "Sorting networks and their applications", 1968.
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.bitonic_sort(torch.tensor([1, 3, 1, 2]), descending=True).indices
+        tensor([1, 3, 0, 2])
+    """
+    return torch.return_types.sort(_call(_ops.bitonic_sort.default, input, dim, descending))
+
+
+def sample_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.return_types.sort:
+    """Sorts by distribution: splitters from a sample cut the data into buckets, which are sorted alone. Results are those of :func:`sort`.
+
+    Equal keys do not unbalance the buckets, because splitters are (key, position) and so cut through them.
+
+    Arguments, shapes, dtypes, order and errors are those of :func:`sort`. Returns the named tuple (values, indices).
+
+    Cost: O(n log n) comparisons; about two passes over the data for each level of buckets, of which there is one up to about a million
+    elements. Memory beyond the results: two arrays of 8 bytes per element (16 for 64-bit keys), and the samples.
+
+    Source: Frazer and McKellar, "Samplesort", 1970; regular sampling by Shi and Schaeffer, 1992.
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.sample_sort(torch.tensor([0.5, -0.0, 0.0])).indices
+        tensor([1, 2, 0])
+    """
+    return torch.return_types.sort(_call(_ops.sample_sort.default, input, dim, descending))
 
 
 def _check_sorted(name: str, tensor: Tensor, descending: bool) -> None:

@@ -6,10 +6,10 @@
 
 namespace gpusort::cpu {
 
-enum class SortMethod { kAuto, kRadix, kMerge };
+enum class SortMethod { kAuto, kRadix, kMerge, kBitonic, kSample };
 
 struct SortPlan {
-  SortMethod method = SortMethod::kRadix;  // kRadix or kMerge
+  SortMethod method = SortMethod::kRadix;  // any but kAuto
   int64_t row_tasks = 1;                   // rows are dealt out in this many tasks; a single one means all threads work in each row
   bool wide_index = false;                 // positions need more than 32 bits
 };

@@ -2,6 +2,7 @@
 //
 // A row is read once to see which bits of its codes vary and whether it is in order already (then it is copied). Else:
 //   merge            words of a code above a position, merge sorted (merge_sort.h): short rows, and on request
+//   bitonic, sample  the same words by another comparison sort (bitonic_sort.h, sample_sort.h), on request
 //   radix, indices   positions sorted by the leading bits of their codes (leading_bits_sort.h)
 //   radix, keys only the keys themselves in their ordered form, a bijection of their bits, by all digits that vary (radix_sort.h)
 // Values keep their own bits: they are read from the input by position, or turned back from the ordered form.
@@ -12,10 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "bitonic_sort.h"
 #include "code_window.h"
 #include "leading_bits_sort.h"
 #include "merge_sort.h"
 #include "radix_sort.h"
+#include "sample_sort.h"
 #include "scratch.h"
 
 namespace gpusort::cpu {
@@ -51,11 +54,11 @@ class RowSorter {
     const RowSummary<U> summary = summarize();
     if (summary.sorted) {
       write([](int64_t i) { return i; });
-    } else if (plan_.method == SortMethod::kMerge) {
+    } else if (plan_.method != SortMethod::kRadix) {
       if (sizeof(U) <= 4 && !plan_.wide_index) {
-        merge_sort<uint64_t>(scratch);
+        sort_words<uint64_t>(scratch);
       } else {
-        merge_sort<uint128>(scratch);
+        sort_words<uint128>(scratch);
       }
     } else if (indices_out_ == nullptr && fewer_passes_by_keys(summary.varying)) {
       sort_keys(summary.varying, scratch);
@@ -113,7 +116,7 @@ class RowSorter {
   }
 
   template <class Word>
-  void merge_sort(Scratch& scratch) const {
+  void sort_words(Scratch& scratch) const {
     constexpr int kPositionBits = static_cast<int>(sizeof(Word) * 4);  // the lower half of a word
     const auto [words, other] = two_arrays<Word>(indices_out_, index_bytes_, scratch);
     for_each_slice([this, words = words](Slice slice) {
@@ -121,7 +124,9 @@ class RowSorter {
         words[i] = static_cast<Word>(window_(keys_[i])) << kPositionBits | static_cast<Word>(i);
       }
     });
-    const Word* sorted = merge_sort_words(words, other, length_, parallel_);
+    const Word* sorted = plan_.method == SortMethod::kBitonic  ? bitonic_sort_words(words, length_, parallel_)
+                         : plan_.method == SortMethod::kSample ? sample_sort_words(words, other, length_, parallel_)
+                                                               : merge_sort_words(words, other, length_, parallel_);
     constexpr Word kPosition = (Word{1} << kPositionBits) - 1;
     write([sorted](int64_t i) { return static_cast<int64_t>(sorted[i] & kPosition); });
   }

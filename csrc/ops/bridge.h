@@ -3,6 +3,7 @@
 #pragma once
 
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/csrc/stable/c/shim.h>
 #include <torch/csrc/stable/tensor.h>
 #include <torch/headeronly/core/ScalarType.h>
 
@@ -51,6 +52,19 @@ void check(bool condition, PythonError error, const Parts&... parts) {
 // A shim that failed has printed torch's own message; `what` says what was being done.
 inline void check_shim(AOTITorchError code, const char* what) {
   check(code == 0, PythonError::kRuntime, "torch failed to ", what);
+}
+
+// ---- strings ------------------------------------------------------------------------------------------------------------------------
+
+// The text of a `str` argument. Ops take it as the handle that torch passes, which is theirs to delete: the ABI's own conversion to
+// std::string (torch 2.11) never frees what it makes.
+inline std::string take_string(StringHandle handle) {
+  size_t length = 0;
+  const char* data = nullptr;
+  const bool readable = torch_string_length(handle, &length) == 0 && torch_string_c_str(handle, &data) == 0;
+  std::string text = readable ? std::string(data, length) : std::string();
+  check(torch_delete_string(handle) == 0 && readable, PythonError::kRuntime, "torch failed to pass a string");
+  return text;
 }
 
 // ---- dtypes -------------------------------------------------------------------------------------------------------------------------

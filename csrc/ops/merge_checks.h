@@ -46,7 +46,7 @@ inline std::vector<int64_t> merged_sizes(const Tensor& a, const Tensor& b, const
         " has no dims; it must have one or more, the last being the sorted one");
   check(a_sizes.size() == b_sizes.size() && std::equal(a_sizes.begin(), a_sizes.end() - 1, b_sizes.begin()), PythonError::kValue, a_name,
         " has shape ", shape_text(a_sizes), " and ", b_name, " has shape ", shape_text(b_sizes), "; all dims but the last must be equal");
-  a_sizes.back() += b_sizes.back();
+  a_sizes.back() += b.size(b.dim() - 1);
   return a_sizes;
 }
 
@@ -85,7 +85,7 @@ inline MergeProblem merge_problem_of(const Tensor& a, const Tensor& b, bool desc
   const StridedRows rows = rows_of_last_dim(a);
   problem.rows = rows.rows;
   problem.a_length = rows.length;
-  problem.b_length = sizes_of(b).back();
+  problem.b_length = b.size(b.dim() - 1);
   return problem;
 }
 

@@ -1,8 +1,6 @@
 // CPU kernels of the merging ops: checks, strides to packed rows, the merge.
 #include <torch/csrc/stable/library.h>
 
-#include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -10,21 +8,17 @@
 
 #include "../cpu/complex_rows.h"
 #include "../cpu/merge_rows.h"
-#include "../plan/row_layout.h"
 #include "bridge_cpu.h"
+#include "merge_checks.h"
 
 namespace gpusort::ops {
 namespace {
-
-int element_bytes_of(const Tensor& tensor) {
-  return static_cast<int>(aoti_torch_dtype_element_size(dtype_code_of(tensor)));
-}
 
 // One side of a merge: keys (codes, if complex) packed row by row along the last dim.
 class MergeInput {
  public:
   MergeInput(const Tensor& tensor, const cpu::Parallel& threads)
-      : rows_(rows_of(tensor)), packed_(tensor, rows_, element_bytes_of(tensor), threads), keys_(packed_.data()) {
+      : rows_(rows_of_last_dim(tensor)), packed_(tensor, rows_, element_bytes_of(tensor), threads), keys_(packed_.data()) {
     if (!is_complex(tensor.scalar_type())) return;
     const int bytes = element_bytes_of(tensor);
     void* codes = codes_.get<unsigned char>(rows_.rows * rows_.length * bytes);
@@ -35,59 +29,12 @@ class MergeInput {
   const void* values() const { return packed_.data(); }
   const void* keys() const { return keys_; }
 
-  static StridedRows rows_of(const Tensor& tensor) {
-    const std::vector<int64_t> sizes = sizes_of(tensor);
-    std::vector<int> order(sizes.size() - 1);
-    std::iota(order.begin(), order.end(), 0);
-    return make_strided_rows(sizes, strides_of(tensor), static_cast<int64_t>(sizes.size()) - 1, order);
-  }
-
  private:
   StridedRows rows_;
   PackedRows packed_;
   cpu::Scratch codes_;
   const void* keys_;
 };
-
-void check_same_device(const Tensor& tensor, const char* argument) {
-  check(tensor.is_cpu(), PythonError::kRuntime, argument, " is not on the CPU, where the other inputs are; all must be on one device");
-}
-
-// The dtype has an order and both inputs have it.
-void check_keys(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name) {
-  check_same_device(a, a_name);
-  check_same_device(b, b_name);
-  if (!is_complex(a.scalar_type())) key_type_of(a.scalar_type(), a_name);
-  check(a.scalar_type() == b.scalar_type(), PythonError::kType, a_name, " has dtype ", dtype_name(a.scalar_type()), " and ", b_name,
-        " has dtype ", dtype_name(b.scalar_type()), "; they must be the same");
-}
-
-// Rank 1 or more, and equal leading dims. Returns the sizes of the merged tensor.
-std::vector<int64_t> merged_sizes(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name) {
-  std::vector<int64_t> a_sizes = sizes_of(a), b_sizes = sizes_of(b);
-  check(!a_sizes.empty() && !b_sizes.empty(), PythonError::kValue, a_sizes.empty() ? a_name : b_name,
-        " has no dims; it must have one or more, the last being the sorted one");
-  check(a_sizes.size() == b_sizes.size() && std::equal(a_sizes.begin(), a_sizes.end() - 1, b_sizes.begin()), PythonError::kValue, a_name,
-        " has shape ", shape_text(a_sizes), " and ", b_name, " has shape ", shape_text(b_sizes), "; all dims but the last must be equal");
-  a_sizes.back() += b_sizes.back();
-  return a_sizes;
-}
-
-void check_kernel(const std::string& kernel) {
-  check(kernel == "auto" || kernel == "sequential" || kernel == "basic" || kernel == "tiled" || kernel == "circular", PythonError::kValue,
-        "kernel is '", kernel, "'; allowed are 'auto', 'sequential', 'basic', 'tiled' and 'circular'");
-}
-
-MergeProblem problem_of(const Tensor& a, const Tensor& b, bool descending) {
-  MergeProblem problem;
-  problem.key = is_complex(a.scalar_type()) ? KeyType{element_bytes_of(a), KeyKind::kUnsigned, 0} : key_type_of(a.scalar_type(), "a");
-  problem.descending = descending;
-  const StridedRows rows = MergeInput::rows_of(a);
-  problem.rows = rows.rows;
-  problem.a_length = rows.length;
-  problem.b_length = sizes_of(b).back();
-  return problem;
-}
 
 struct MergeResult {
   Tensor values;
@@ -97,14 +44,14 @@ struct MergeResult {
 MergeResult merge_on_cpu(const Tensor& a, const Tensor& b, bool descending, const std::string& kernel, bool want_indices) {
   check_keys(a, b, "a", "b");
   const std::vector<int64_t> sizes = merged_sizes(a, b, "a", "b");
-  check_kernel(kernel);
+  checked_merge_kernel(kernel);  // one merge serves all names here
   const std::vector<int64_t> strides = contiguous_strides(sizes);
   MergeResult result{allocate(a, sizes, strides, dtype_code_of(a)), std::nullopt};
   if (want_indices) result.indices = allocate(a, sizes, strides, index_dtype_code(8));
 
   on_cpu([&] {
     const cpu::Parallel threads = torch_threads();
-    MergeProblem problem = problem_of(a, b, descending);
+    MergeProblem problem = merge_problem_of(a, b, descending);
     if (problem.rows * sizes.back() == 0) return;
     const MergeInput from_a(a, threads), from_b(b, threads);
     problem.a_keys = from_a.keys();
@@ -123,39 +70,30 @@ MergeResult merge_on_cpu(const Tensor& a, const Tensor& b, bool descending, cons
   return result;
 }
 
-Tensor merge(const Tensor& a, const Tensor& b, bool descending, std::string kernel) {
-  return merge_on_cpu(a, b, descending, kernel, false).values;
+Tensor merge(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel) {
+  return merge_on_cpu(a, b, descending, take_string(kernel), false).values;
 }
 
-std::tuple<Tensor, Tensor> merge_with_indices(const Tensor& a, const Tensor& b, bool descending, std::string kernel) {
-  MergeResult result = merge_on_cpu(a, b, descending, kernel, true);
+std::tuple<Tensor, Tensor> merge_with_indices(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel) {
+  MergeResult result = merge_on_cpu(a, b, descending, take_string(kernel), true);
   return {result.values, *result.indices};
-}
-
-void check_values_of(const Tensor& values, const Tensor& keys, const char* values_name, const char* keys_name) {
-  check_same_device(values, values_name);
-  check(sizes_of(values) == sizes_of(keys), PythonError::kValue, values_name, " has shape ", shape_text(values.sizes()), " and ", keys_name,
-        " has shape ", shape_text(keys.sizes()), "; they must be equal");
 }
 
 std::tuple<Tensor, Tensor> merge_by_key(const Tensor& a_keys, const Tensor& a_values, const Tensor& b_keys, const Tensor& b_values,
                                         bool descending) {
   check_keys(a_keys, b_keys, "a_keys", "b_keys");
   const std::vector<int64_t> sizes = merged_sizes(a_keys, b_keys, "a_keys", "b_keys");
-  check_values_of(a_values, a_keys, "a_values", "a_keys");
-  check_values_of(b_values, b_keys, "b_values", "b_keys");
-  check(a_values.scalar_type() == b_values.scalar_type(), PythonError::kType, "a_values has dtype ", dtype_name(a_values.scalar_type()),
-        " and b_values has dtype ", dtype_name(b_values.scalar_type()), "; they must be the same");
+  check_values(a_keys, a_values, b_keys, b_values);
   const std::vector<int64_t> strides = contiguous_strides(sizes);
   Tensor keys = allocate(a_keys, sizes, strides, dtype_code_of(a_keys));
   Tensor values = allocate(a_values, sizes, strides, dtype_code_of(a_values));
 
   on_cpu([&] {
     const cpu::Parallel threads = torch_threads();
-    MergeProblem problem = problem_of(a_keys, b_keys, descending);
+    MergeProblem problem = merge_problem_of(a_keys, b_keys, descending);
     if (problem.rows * sizes.back() == 0) return;
     const MergeInput from_a(a_keys, threads), from_b(b_keys, threads);
-    const StridedRows a_rows = MergeInput::rows_of(a_values), b_rows = MergeInput::rows_of(b_values);
+    const StridedRows a_rows = rows_of_last_dim(a_values), b_rows = rows_of_last_dim(b_values);
     const int payload_bytes = element_bytes_of(a_values);
     const PackedRows a_payload(a_values, a_rows, payload_bytes, threads), b_payload(b_values, b_rows, payload_bytes, threads);
     problem.a_keys = from_a.keys();
@@ -180,11 +118,7 @@ std::tuple<Tensor, Tensor> merge_by_key(const Tensor& a_keys, const Tensor& a_va
 }
 
 Tensor co_rank(const Tensor& k, const Tensor& a, const Tensor& b, bool descending) {
-  check(k.scalar_type() == ScalarType::Long, PythonError::kType, "k has dtype ", dtype_name(k.scalar_type()), "; it must be torch.int64");
-  check_same_device(k, "k");
-  check_keys(a, b, "a", "b");
-  check(a.dim() == 1 && b.dim() == 1, PythonError::kValue, "a has shape ", shape_text(a.sizes()), " and b has shape ",
-        shape_text(b.sizes()), "; both must have one dim");
+  check_co_rank(k, a, b);
   const std::vector<int64_t> sizes = sizes_of(k);
   const RowLayout layout = make_row_layout(sizes, strides_of(k), sizes.empty() ? 0 : static_cast<int64_t>(sizes.size()) - 1);
   Tensor counts = allocate(k, sizes, layout.output_strides, index_dtype_code(8));
@@ -201,7 +135,7 @@ Tensor co_rank(const Tensor& k, const Tensor& a, const Tensor& b, bool descendin
             ", the length of a and b together");
     }
     const PackedResult result(counts, layout.output, 8);
-    MergeProblem problem = problem_of(a, b, descending);
+    MergeProblem problem = merge_problem_of(a, b, descending);
     const MergeInput from_a(a, threads), from_b(b, threads);
     problem.a_keys = from_a.keys();
     problem.b_keys = from_b.keys();

@@ -14,10 +14,7 @@ namespace gpusort::ops {
 namespace {
 
 void merge_packed_rows(const MergeProblem& problem, MergeKernel kernel, const Tensor& like, const CudaScope& scope) {
-  const MergePlan plan = plan_merge(problem, kernel, scope.traits());
-  std::optional<Tensor> workspace;
-  if (plan.workspace_bytes > 0) workspace = allocate_bytes(like, plan.workspace_bytes);
-  check_cuda(launch_merge(problem, plan, workspace ? workspace->mutable_data_ptr() : nullptr, scope.stream()), "merge");
+  launch_planned(launch_merge, problem, plan_merge(problem, kernel, scope.traits()), "merge", like, scope);
 }
 
 // The code words of packed complex64 keys.
@@ -101,12 +98,12 @@ MergeResult merge_on_device(const Tensor& a, const Tensor& b, bool descending, c
   return result;
 }
 
-Tensor merge(const Tensor& a, const Tensor& b, bool descending, std::string kernel) {
-  return merge_on_device(a, b, descending, kernel, false).values;
+Tensor merge(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel) {
+  return merge_on_device(a, b, descending, take_string(kernel), false).values;
 }
 
-std::tuple<Tensor, Tensor> merge_with_indices(const Tensor& a, const Tensor& b, bool descending, std::string kernel) {
-  MergeResult result = merge_on_device(a, b, descending, kernel, true);
+std::tuple<Tensor, Tensor> merge_with_indices(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel) {
+  MergeResult result = merge_on_device(a, b, descending, take_string(kernel), true);
   return {result.values, *result.indices};
 }
 

@@ -3,10 +3,14 @@
 
 #include <optional>
 
+#include "../cuda/bitonic/bitonic_sort.h"
 #include "../cuda/layout/complex_keys.h"
 #include "../cuda/layout/strided_copy.h"
+#include "../cuda/merge_sort/merge_sort.h"
 #include "../cuda/radix/radix_sort.h"
+#include "../cuda/radix_steps/radix_steps.h"
 #include "../cuda/rows/row_sort.h"
+#include "../cuda/sample/sample_sort.h"
 #include "../plan/row_layout.h"
 #include "../plan/sort_plan.h"
 #include "bridge_cuda.h"
@@ -54,21 +58,41 @@ class PackedResult {
   int element_bytes_;
 };
 
-// Plans, allocates the workspace and launches. All rows are packed. The workspace goes back to torch's allocator when this returns, which
-// is safe because the allocator hands it out again on the same stream only.
-inline void sort_packed_rows(const SortProblem& problem, SortAlgorithm requested, const Tensor& like, const CudaScope& scope) {
-  if (problem.numel() == 0) return;
-  if (choose_sort_algorithm(problem, requested, scope.traits()) == SortAlgorithm::kRows) {
-    const RowPlan plan = plan_row_sort(problem, scope.traits());
-    std::optional<Tensor> workspace;
-    if (plan.workspace_bytes > 0) workspace = allocate_bytes(like, plan.workspace_bytes);
-    check_cuda(launch_row_sort(problem, plan, workspace ? workspace->mutable_data_ptr() : nullptr, scope.stream()), "sort rows");
-    return;
-  }
-  const RadixPlan plan = plan_radix_sort(problem, scope.traits());
+// Allocates a plan's workspace and launches. The workspace goes back to torch's allocator when this returns, which is safe because the
+// allocator hands it out again on the same stream only.
+template <class Problem, class Plan>
+void launch_planned(cudaError_t (*launch)(const Problem&, const Plan&, void*, cudaStream_t), const Problem& problem, const Plan& plan,
+                    const char* what, const Tensor& like, const CudaScope& scope) {
   std::optional<Tensor> workspace;
   if (plan.workspace_bytes > 0) workspace = allocate_bytes(like, plan.workspace_bytes);
-  check_cuda(launch_radix_sort(problem, plan, workspace ? workspace->mutable_data_ptr() : nullptr, scope.stream()), "run the radix sort");
+  check_cuda(launch(problem, plan, workspace ? workspace->mutable_data_ptr() : nullptr, scope.stream()), what);
+}
+
+// Plans and launches. All rows are packed. `digit_bits` is for kRadixBlock.
+inline void sort_packed_rows(const SortProblem& problem, SortAlgorithm requested, const Tensor& like, const CudaScope& scope,
+                             int digit_bits = 8) {
+  if (problem.numel() == 0) return;
+  const DeviceTraits& traits = scope.traits();
+  switch (choose_sort_algorithm(problem, requested, traits)) {
+    case SortAlgorithm::kRows: return launch_planned(launch_row_sort, problem, plan_row_sort(problem, traits), "sort rows", like, scope);
+    case SortAlgorithm::kMerge: {
+      const MergeSortPlan plan = plan_merge_sort(problem, traits);
+      check(plan.possible, PythonError::kRuntime, "algorithm is 'merge', but this GPU has too little shared memory for its runs (",
+            traits.shared_bytes_per_block, " bytes a block); use 'auto'");
+      return launch_planned(launch_merge_sort, problem, plan, "run the merge sort", like, scope);
+    }
+    case SortAlgorithm::kBitonic:
+      return launch_planned(launch_bitonic_sort, problem, plan_bitonic_sort(problem), "run the bitonic sort", like, scope);
+    case SortAlgorithm::kSample:
+      return launch_planned(launch_sample_sort, problem, plan_sample_sort(problem), "run the sample sort", like, scope);
+    case SortAlgorithm::kRadixScanScatter:
+      return launch_planned(launch_radix_scan_scatter, problem, plan_radix_scan_scatter(problem), "run the radix sort by bits", like,
+                            scope);
+    case SortAlgorithm::kRadixBlock:
+      return launch_planned(launch_radix_block, problem, plan_radix_block(problem, digit_bits), "run the radix sort by blocks", like,
+                            scope);
+    default: return launch_planned(launch_radix_sort, problem, plan_radix_sort(problem, traits), "run the radix sort", like, scope);
+  }
 }
 
 // Complex keys: sort the code words, least significant word first, carrying the positions; then fetch the values by position.

@@ -16,6 +16,11 @@ STABLE_TORCH_LIBRARY(gpusort, m) {
       "radix_sort(Tensor self, int dim=-1, bool descending=False, *, int begin_bit=0, int? end_bit=None, str algorithm=\"auto\","
       " int? digit_bits=None) -> (Tensor values, Tensor indices)");
 
+  // One algorithm by name. Results are those of sort.
+  m.def("merge_sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)");
+  m.def("bitonic_sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)");
+  m.def("sample_sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)");
+
   // Two sorted inputs, merged along the last dim; leading dims are equal. Indices point into cat(a, b). Ties are taken from a.
   m.def("merge(Tensor a, Tensor b, *, bool descending=False, str algorithm=\"auto\") -> Tensor");
   m.def("merge_with_indices(Tensor a, Tensor b, *, bool descending=False, str algorithm=\"auto\") -> (Tensor values, Tensor indices)");

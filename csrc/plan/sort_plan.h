@@ -1,7 +1,8 @@
-// Which algorithm sorts a shape: the one place where the crossovers between families are decided.
+// Which algorithm sorts a shape: the one place where the crossovers between families are decided, and where their names are read.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "row_plan.h"
@@ -9,21 +10,63 @@
 
 namespace gpusort {
 
-enum class SortAlgorithm { kAuto, kRows, kRadix };
+enum class SortAlgorithm {
+  kAuto,
+  kRows,              // rows that fit on chip; kAuto alone chooses it
+  kRadix,             // R5, the production radix sort
+  kMerge,             // S1 to S3
+  kBitonic,           // O1
+  kSample,            // O2
+  kRadixScanScatter,  // R1
+  kRadixBlock         // R2 to R4
+};
 
-// The names that `algorithm=` takes, in the order in which an error lists them.
+// False for a name that `algorithm=` does not take.
 inline bool parse_sort_algorithm(const std::string& name, SortAlgorithm* algorithm) {
   if (name == "auto") {
     *algorithm = SortAlgorithm::kAuto;
   } else if (name == "radix") {
     *algorithm = SortAlgorithm::kRadix;
+  } else if (name == "merge") {
+    *algorithm = SortAlgorithm::kMerge;
+  } else if (name == "bitonic") {
+    *algorithm = SortAlgorithm::kBitonic;
+  } else if (name == "sample") {
+    *algorithm = SortAlgorithm::kSample;
   } else {
     return false;
   }
   return true;
 }
 
-constexpr const char* kSortAlgorithmNames = "'auto' and 'radix'";
+constexpr const char* kSortAlgorithmNames = "'auto', 'radix', 'merge', 'bitonic' and 'sample'";
+
+// A radix sort by name. The error of a wrong number of bits lists `digit_bits_names`.
+struct RadixKernel {
+  SortAlgorithm algorithm = SortAlgorithm::kRadix;
+  int digit_bits = 8;
+  const char* digit_bits_names = "None or 8";
+  bool digit_bits_allowed = true;
+};
+
+constexpr const char* kRadixKernelNames = "'auto', 'onesweep', 'scan_scatter' and 'block'";
+
+// False for a name that `kernel=` does not take. "auto" is the production sort, unless digits are asked for that only "block" has.
+inline bool parse_radix_kernel(const std::string& name, std::optional<int64_t> digit_bits, RadixKernel* kernel) {
+  const bool block_has_them = !digit_bits || *digit_bits == 1 || *digit_bits == 2 || *digit_bits == 4 || *digit_bits == 8;
+  if (name == "onesweep") {
+    *kernel = {SortAlgorithm::kRadix, 8, "None or 8", !digit_bits || *digit_bits == 8};
+  } else if (name == "scan_scatter") {
+    *kernel = {SortAlgorithm::kRadixScanScatter, 1, "None or 1", !digit_bits || *digit_bits == 1};
+  } else if (name == "block" || name == "auto") {
+    const bool production = name == "auto" && digit_bits.value_or(8) == 8;
+    *kernel = {production ? SortAlgorithm::kRadix : SortAlgorithm::kRadixBlock, 8, "None, 1, 2, 4 or 8", block_has_them};
+    if (digit_bits && block_has_them) kernel->digit_bits = static_cast<int>(*digit_bits);
+  } else {
+    return false;
+  }
+  return true;
+}
 
 // A row that fits on chip is read once and written once, which no sequence of passes can beat. Bit windows are the radix sort's business.
 inline SortAlgorithm choose_sort_algorithm(const SortProblem& problem, SortAlgorithm requested, const DeviceTraits& traits) {

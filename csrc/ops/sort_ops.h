@@ -1,0 +1,121 @@
+// The sorting ops, the same on every device: arguments are checked and become one request, which a device's function carries out.
+#pragma once
+
+#include <torch/csrc/stable/library.h>
+
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "../plan/sort_plan.h"
+#include "bridge.h"
+
+namespace gpusort::ops {
+
+struct SortRequest {
+  int64_t dim = -1;
+  bool descending = false;
+  bool want_values = true;
+  bool want_indices = true;
+  std::optional<ScalarType> index_dtype;
+  SortAlgorithm algorithm = SortAlgorithm::kAuto;
+  int digit_bits = 8;  // of kRadixBlock
+  int64_t begin_bit = 0;
+  std::optional<int64_t> end_bit;
+};
+
+struct SortResult {
+  std::optional<Tensor> values;
+  std::optional<Tensor> indices;
+};
+
+inline SortAlgorithm checked_sort_algorithm(const std::string& name) {
+  SortAlgorithm algorithm = SortAlgorithm::kAuto;
+  check(parse_sort_algorithm(name, &algorithm), PythonError::kValue, "algorithm is '", name, "'; allowed are ", kSortAlgorithmNames);
+  return algorithm;
+}
+
+inline RadixKernel checked_radix_kernel(const std::string& name, std::optional<int64_t> digit_bits) {
+  RadixKernel kernel;
+  check(parse_radix_kernel(name, digit_bits, &kernel), PythonError::kValue, "kernel is '", name, "'; allowed are ", kRadixKernelNames);
+  check(kernel.digit_bits_allowed, PythonError::kValue, "digit_bits is ", digit_bits.value_or(0), "; kernel '", name, "' takes ",
+        kernel.digit_bits_names);
+  return kernel;
+}
+
+template <SortResult (*kSort)(const Tensor&, const SortRequest&)>
+struct SortOps {
+  static std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool descending, bool /*stable: always*/,
+                                         std::optional<ScalarType> index_dtype, StringHandle algorithm) {
+    SortRequest request;
+    request.dim = dim;
+    request.descending = descending;
+    request.index_dtype = index_dtype;
+    request.algorithm = checked_sort_algorithm(take_string(algorithm));
+    SortResult result = kSort(self, request);
+    return {*result.values, *result.indices};
+  }
+
+  static Tensor argsort(const Tensor& self, int64_t dim, bool descending, bool /*stable: always*/, std::optional<ScalarType> index_dtype) {
+    SortRequest request;
+    request.dim = dim;
+    request.descending = descending;
+    request.index_dtype = index_dtype;
+    request.want_values = false;
+    return *kSort(self, request).indices;
+  }
+
+  static Tensor sort_keys(const Tensor& self, int64_t dim, bool descending) {
+    SortRequest request;
+    request.dim = dim;
+    request.descending = descending;
+    request.want_indices = false;
+    return *kSort(self, request).values;
+  }
+
+  static Tensor msort(const Tensor& self) { return sort_keys(self, 0, false); }
+
+  static std::tuple<Tensor, Tensor> radix_sort(const Tensor& self, int64_t dim, bool descending, int64_t begin_bit,
+                                               std::optional<int64_t> end_bit, StringHandle kernel_name,
+                                               std::optional<int64_t> digit_bits) {
+    const RadixKernel kernel = checked_radix_kernel(take_string(kernel_name), digit_bits);
+    const ScalarType dtype = self.scalar_type();
+    check(!is_complex(dtype), PythonError::kType, "input has dtype ", dtype_name(dtype), ", which has no radix key; use sort");
+    const int64_t key_bits = key_type_of(dtype, "input").bytes * 8;
+    const int64_t end = end_bit.value_or(key_bits);
+    check(begin_bit >= 0 && begin_bit <= end && end <= key_bits, PythonError::kValue, "begin_bit is ", begin_bit, " and end_bit is ", end,
+          "; allowed is 0 <= begin_bit <= end_bit <= ", key_bits, " for ", dtype_name(dtype));
+    SortRequest request;
+    request.dim = dim;
+    request.descending = descending;
+    request.algorithm = kernel.algorithm;
+    request.digit_bits = kernel.digit_bits;
+    request.begin_bit = begin_bit;
+    request.end_bit = end;
+    SortResult result = kSort(self, request);
+    return {*result.values, *result.indices};
+  }
+
+  template <SortAlgorithm kAlgorithm>
+  static std::tuple<Tensor, Tensor> sort_by(const Tensor& self, int64_t dim, bool descending) {
+    SortRequest request;
+    request.dim = dim;
+    request.descending = descending;
+    request.algorithm = kAlgorithm;
+    SortResult result = kSort(self, request);
+    return {*result.values, *result.indices};
+  }
+
+  static void register_in(torch::stable::detail::StableLibrary& library) {
+    library.impl("sort", TORCH_BOX(&SortOps::sort));
+    library.impl("argsort", TORCH_BOX(&SortOps::argsort));
+    library.impl("msort", TORCH_BOX(&SortOps::msort));
+    library.impl("sort_keys", TORCH_BOX(&SortOps::sort_keys));
+    library.impl("radix_sort", TORCH_BOX(&SortOps::radix_sort));
+    library.impl("merge_sort", TORCH_BOX(&SortOps::template sort_by<SortAlgorithm::kMerge>));
+    library.impl("bitonic_sort", TORCH_BOX(&SortOps::template sort_by<SortAlgorithm::kBitonic>));
+    library.impl("sample_sort", TORCH_BOX(&SortOps::template sort_by<SortAlgorithm::kSample>));
+  }
+};
+
+}  // namespace gpusort::ops
