@@ -1,9 +1,10 @@
 // Sorts words spread over the registers of 1 to 32 lanes: a sorting network in each lane, then bitonic merges between lanes by shuffles.
 //
 // Afterwards item e of the group's lane l is the word of rank l * kItems + e. Works on any unsigned word whose values all differ (or are
-// interchangeable when equal). All 32 lanes of the warp take part. Source: Batcher (1968); the exchange with the mirrored lane, which makes
-// two rising runs bitonic without reversing one, is common (e.g. Satish, Harris, Garland, "Designing efficient sorting algorithms", 2009).
-// Steps: for 2^k lanes, k (k + 1) / 2 exchanges of every item with another lane, and k bitonic mergers of kItems in registers.
+// interchangeable when equal), or on any type with operator<, keep_one and from_lane. All 32 lanes of the warp take part. Source: Batcher
+// (1968); the exchange with the mirrored lane, which makes two rising runs bitonic without reversing one, is common (e.g. Satish, Harris,
+// Garland, "Designing efficient sorting algorithms", 2009). Steps: for 2^k lanes, k (k + 1) / 2 exchanges of every item with another lane,
+// and k bitonic mergers of kItems in registers.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,11 @@ __device__ __forceinline__ uint64_t keep_one(uint64_t mine, uint64_t other, bool
   return (mine > other) != larger ? other : mine;
 }
 
+template <class Word>
+__device__ __forceinline__ Word from_lane(Word word, int lane_mask) {
+  return static_cast<Word>(__shfl_xor_sync(kWholeWarp, word, lane_mask));
+}
+
 // Two sorted halves of a group of kGroup lanes become one sorted run.
 template <int kGroup, int kItems, class Word>
 __device__ __forceinline__ void merge_lanes(Word (&words)[kItems], int lane) {
@@ -29,8 +35,8 @@ __device__ __forceinline__ void merge_lanes(Word (&words)[kItems], int lane) {
 #pragma unroll
   for (int e = 0; e < (kItems + 1) / 2; ++e) {
     const int mirror = kItems - 1 - e;
-    const Word for_low = __shfl_xor_sync(kWholeWarp, words[mirror], kGroup - 1);
-    const Word for_high = __shfl_xor_sync(kWholeWarp, words[e], kGroup - 1);
+    const Word for_low = from_lane(words[mirror], kGroup - 1);
+    const Word for_high = from_lane(words[e], kGroup - 1);
     words[e] = keep_one(words[e], for_low, upper);
     if (mirror != e) words[mirror] = keep_one(words[mirror], for_high, upper);
   }
@@ -39,7 +45,7 @@ __device__ __forceinline__ void merge_lanes(Word (&words)[kItems], int lane) {
     const bool larger = lane & distance;
 #pragma unroll
     for (int e = 0; e < kItems; ++e) {
-      words[e] = keep_one(words[e], static_cast<Word>(__shfl_xor_sync(kWholeWarp, words[e], distance)), larger);
+      words[e] = keep_one(words[e], from_lane(words[e], distance), larger);
     }
   }
   bitonic_sort_run<kItems>(words);

@@ -1,0 +1,387 @@
+// Sample sort of long rows in one launch: all blocks are resident and meet at two grid barriers.
+//
+//   tiles      each tile of a row is sorted on chip as (code, index) words and goes to the workspace, with 32 samples
+//   barrier
+//   splitters  each tile's samples are ranked among all samples of the row; those of the right ranks are splitters
+//   barrier
+//   buckets    a bucket's part of every sorted tile is found by bisection, first among the samples, then between two of them; the parts
+//              are pulled through L2, sorted on chip and written in place
+//
+// Words differ, so equal keys are divided like any others; plan/grid_sort_plan.h bounds every bucket. One that is longer than a block can
+// sort is cut once more by samples of its own (sort_in_pieces). Sources: Shi, Schaeffer, "Parallel sorting by regular sampling" (1992);
+// Leischner, Osipov, Sanders, "GPU sample sort" (2010). Cost: the keys are read once and the results written once; words go to L2 and back.
+#pragma once
+
+#include <cooperative_groups.h>
+
+#include <cstdint>
+
+#include "block_word_sort.cuh"
+
+namespace gpusort {
+
+template <class Word>
+struct GridSortArguments {
+  using Code = typename WordTraits<Word>::Code;
+
+  const void* keys_in = nullptr;
+  void* keys_out = nullptr;         // null: not wanted
+  int64_t* indices_wide = nullptr;  // at most one of the two is wanted
+  int32_t* indices_narrow = nullptr;
+  GlobalWord<Word>* words = nullptr;      // [row][tile][tile_length], each tile sorted
+  GlobalWord<Word>* samples = nullptr;    // [row][tile][kGridSamples]
+  GlobalWord<Word>* splitters = nullptr;  // [row][bucket]: the first word of each bucket but the first
+  KeyOrder<Code> order;                   // of keys shifted up to the width of a code
+  int key_bytes = 0;
+  int length = 0;
+  int tiles = 0;  // of all rows
+  int tiles_per_row = 0;
+  int tile_length = 0;
+  int gap = 0;
+  int samples_per_row = 0;
+  int bucket_capacity = 0;
+  int piece_gap = 0;
+  int piece_samples = 0;
+};
+
+// Keys shorter than a code are its upper bits: order, NaN and zeros included, is not changed by the zeros below.
+template <class Code>
+__device__ __forceinline__ int key_shift(int key_bytes) {
+  return (static_cast<int>(sizeof(Code)) - key_bytes) * 8;
+}
+
+// Not yet shifted, so that several loads can be under way.
+template <class Code>
+__device__ __forceinline__ Code load_key(const void* keys, int key_bytes, int64_t place) {
+  if constexpr (sizeof(Code) == 8) {
+    return static_cast<const uint64_t*>(keys)[place];
+  } else {
+    if (key_bytes == 4) return static_cast<const uint32_t*>(keys)[place];
+    if (key_bytes == 2) return static_cast<const uint16_t*>(keys)[place];
+    return static_cast<const uint8_t*>(keys)[place];
+  }
+}
+
+template <class Code>
+__device__ __forceinline__ void store_key(void* keys, int key_bytes, int64_t place, Code key) {
+  if constexpr (sizeof(Code) == 8) {
+    static_cast<uint64_t*>(keys)[place] = key;
+  } else {
+    if (key_bytes == 4) {
+      static_cast<uint32_t*>(keys)[place] = key;
+    } else if (key_bytes == 2) {
+      static_cast<uint16_t*>(keys)[place] = static_cast<uint16_t>(key >> 16);
+    } else {
+      static_cast<uint8_t*>(keys)[place] = static_cast<uint8_t>(key >> 24);
+    }
+  }
+}
+
+// The block's own variables.
+template <class Word>
+struct GridSortNotes {
+  int low[kGridMaxTilesPerRow];  // the bucket's part of each tile: [low, high)
+  int high[kGridMaxTilesPerRow];
+  int run_start[kGridMaxTilesPerRow];  // of that part among what is pulled
+  int count;                           // pulled in all
+  int base;                            // words of the row before the bucket
+  int splits[33];
+  Word piece_splitters[kGridMaxPieces];
+};
+
+template <class Word, int kThreads, int kItems>
+struct GridSortBlock {
+  using Traits = WordTraits<Word>;
+  using Code = typename Traits::Code;
+  static constexpr int kBucketItems = 2 * kItems;
+  static constexpr int kMiddleItems = kItems + kItems / 2;  // enough for most buckets
+  static_assert(kThreads >= 2 * kGridMaxTilesPerRow, "a thread for either end of a bucket in every tile");
+
+  const GridSortArguments<Word>& arguments;
+  GridSortNotes<Word>& notes;
+  SharedWords<Word> words;
+  SharedWords<Word> samples;  // [tile][kGridSamples] of one row
+  int thread;
+
+  __device__ __forceinline__ GridSortBlock(const GridSortArguments<Word>& all_arguments, GridSortNotes<Word>& all_notes, char* storage)
+      : arguments(all_arguments),
+        notes(all_notes),
+        words(storage, kThreads * kBucketItems),
+        samples(storage + grid_shared_word_bytes(sizeof(Code) == 8, kThreads * kBucketItems), all_arguments.tiles_per_row * kGridSamples),
+        thread(static_cast<int>(threadIdx.x)) {}
+
+  __device__ __forceinline__ int length_of_tile(int tile_of_row) const {
+    return min(arguments.tile_length, arguments.length - tile_of_row * arguments.tile_length);
+  }
+  __device__ __forceinline__ const GlobalWord<Word>* tile_words(int row, int tile_of_row) const {
+    return arguments.words + static_cast<int64_t>(row * arguments.tiles_per_row + tile_of_row) * arguments.tile_length;
+  }
+
+  __device__ __forceinline__ void sort_tile(int tile) const {
+    const int row = tile / arguments.tiles_per_row, tile_of_row = tile - row * arguments.tiles_per_row;
+    const int first = tile_of_row * arguments.tile_length, length = length_of_tile(tile_of_row);
+    const int64_t offset = static_cast<int64_t>(row) * arguments.length + first;
+    Code keys[kItems];
+#pragma unroll
+    for (int e = 0; e < kItems; ++e) {
+      const int place = min(e * kThreads + thread, length - 1);
+      keys[e] = load_key<Code>(arguments.keys_in, arguments.key_bytes, offset + place);
+    }
+    const int shift = key_shift<Code>(arguments.key_bytes);
+    Word own[kItems];
+#pragma unroll
+    for (int e = 0; e < kItems; ++e) {
+      const int place = e * kThreads + thread;
+      const Word word = Traits::make(arguments.order.code(keys[e] << shift), static_cast<uint32_t>(first + place));
+      own[e] = place < length ? word : last_word<Word>();
+    }
+    block_sort_words<kThreads>(own, words, notes.splits);
+    GlobalWord<Word>* to = arguments.words + static_cast<int64_t>(tile) * arguments.tile_length;
+#pragma unroll
+    for (int e = 0; e < kItems; ++e) {
+      const int place = e * kThreads + thread;
+      if (place < length) to[place].store(words.get(place));
+    }
+    if (thread < kGridSamples) {
+      const int sample_offset = grid_sample_offset(tile_of_row, arguments.gap);
+      const bool real = thread < grid_sample_count(length, sample_offset, arguments.gap);
+      const Word sample = real ? words.get(grid_sample_place(thread, sample_offset, arguments.gap)) : last_word<Word>();
+      arguments.samples[tile * kGridSamples + thread].store(sample);
+    }
+  }
+
+  __device__ __forceinline__ void load_samples(int row) const {
+    __syncthreads();
+    const int count = arguments.tiles_per_row * kGridSamples;
+    const GlobalWord<Word>* from = arguments.samples + row * count;
+#pragma unroll 4
+    for (int i = thread; i < count; i += kThreads) samples.set(i, from[i].load());
+    __syncthreads();
+  }
+
+  // How many samples of a tile come before a word.
+  __device__ __forceinline__ int samples_before(int tile_of_row, const Word& word) const {
+    const int first = tile_of_row * kGridSamples;
+    int before = 0;
+#pragma unroll
+    for (int step = kGridSamples / 2; step > 0; step /= 2) before += samples.get(first + before + step - 1) < word ? step : 0;
+    return before + (samples.get(first + before) < word ? 1 : 0);
+  }
+
+  // Bucket b begins with the sample of rank floor(b * samples / tiles). A warp to each sample of the tile.
+  __device__ __forceinline__ void choose_splitters(int row, int tile_of_row) const {
+    const int lane = thread % 32, tiles = arguments.tiles_per_row;
+    for (int own = thread / 32; own < kGridSamples; own += kThreads / 32) {
+      const Word sample = samples.get(tile_of_row * kGridSamples + own);
+      if (Traits::index(sample) == kNoIndex) break;  // padding, and so is all that follows
+      int rank = 0;
+      for (int first = lane; first < tiles; first += 64) {
+        const int second = first + 32;
+        const int before_first = samples_before(first, sample), before_second = samples_before(min(second, tiles - 1), sample);
+        rank += before_first + (second < tiles ? before_second : 0);
+      }
+      rank = __reduce_add_sync(kWholeWarp, rank);
+      const int bucket = (rank * tiles + arguments.samples_per_row - 1) / arguments.samples_per_row;
+      const bool begins = bucket > 0 && bucket < tiles && bucket * arguments.samples_per_row / tiles == rank;
+      if (begins && lane == 0) arguments.splitters[row * tiles + bucket].store(sample);
+    }
+  }
+
+  // The first place of [low, high) whose word does not come before `word`.
+  __device__ __forceinline__ int first_not_before(const GlobalWord<Word>* from, int low, int high, const Word& word) const {
+    while (low < high) {
+      const int middle = (low + high) >> 1;
+      if (from[middle].load() < word) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  // The bucket's part of every tile: one half of the threads finds where the parts begin, the other where they end.
+  __device__ __forceinline__ void find_bucket(int row, int bucket) const {
+    const bool upper = thread >= kThreads / 2;
+    const int tile_of_row = thread - (upper ? kThreads / 2 : 0), border = bucket + (upper ? 1 : 0);
+    if (tile_of_row < arguments.tiles_per_row) {
+      const int length = length_of_tile(tile_of_row);
+      int place = 0;
+      if (border == arguments.tiles_per_row) {
+        place = length;
+      } else if (border > 0) {
+        const Word splitter = arguments.splitters[row * arguments.tiles_per_row + border].load();
+        const int before = samples_before(tile_of_row, splitter);
+        const int offset = grid_sample_offset(tile_of_row, arguments.gap);
+        const int begin = before > 0 ? grid_sample_place(before - 1, offset, arguments.gap) + 1 : 0;
+        const int end = min(length, grid_sample_place(before, offset, arguments.gap));
+        place = first_not_before(tile_words(row, tile_of_row), begin, end, splitter);
+      }
+      (upper ? notes.high : notes.low)[tile_of_row] = place;
+    }
+  }
+
+  // Lays the parts [low, high) of all tiles one after the other, or (kSampled) every piece_gap-th word of each. Returns how many they are.
+  template <bool kSampled>
+  __device__ __forceinline__ int lay_out_runs() const {
+    constexpr int kPerLane = kGridMaxTilesPerRow / 32;
+    __syncthreads();
+    if (thread < 32) {
+      int counts[kPerLane], before = 0, sum = 0;
+#pragma unroll
+      for (int i = 0; i < kPerLane; ++i) {
+        const int tile_of_row = thread * kPerLane + i;
+        counts[i] = 0;
+        if (tile_of_row < arguments.tiles_per_row) {
+          counts[i] = notes.high[tile_of_row] - notes.low[tile_of_row];
+          before += notes.low[tile_of_row];
+        }
+        if constexpr (kSampled) counts[i] /= arguments.piece_gap;
+        sum += counts[i];
+      }
+      int through = sum;
+#pragma unroll
+      for (int distance = 1; distance < 32; distance *= 2) {
+        const int other = __shfl_up_sync(kWholeWarp, through, distance);
+        if (thread >= distance) through += other;
+      }
+      before = __reduce_add_sync(kWholeWarp, before);
+      if (thread == 31) {
+        notes.count = through;
+        notes.base = before;
+      }
+      int start = through - sum;
+#pragma unroll
+      for (int i = 0; i < kPerLane; ++i) {
+        notes.run_start[thread * kPerLane + i] = start;
+        start += counts[i];
+      }
+    }
+    __syncthreads();
+    return notes.count;
+  }
+
+  // Pulls what is laid out and sorts it into `words`.
+  template <int kPulled, bool kSampled>
+  __device__ __forceinline__ void sort_runs(int row, int count) const {
+    if (count == 0) return;
+    Word own[kPulled];
+#pragma unroll
+    for (int e = 0; e < kPulled; ++e) {
+      const int position = min(e * kThreads + thread, count - 1);
+      int tile_of_row = 0;  // the last one that starts at or before the position; empty ones start where the next does
+#pragma unroll
+      for (int step = kGridMaxTilesPerRow / 2; step > 0; step /= 2) {
+        tile_of_row += notes.run_start[tile_of_row + step] <= position ? step : 0;
+      }
+      const int in_run = position - notes.run_start[tile_of_row];
+      const int place = notes.low[tile_of_row] + (kSampled ? (in_run + 1) * arguments.piece_gap - 1 : in_run);
+      own[e] = tile_words(row, tile_of_row)[place].load();
+    }
+#pragma unroll
+    for (int e = 0; e < kPulled; ++e) {
+      if (e * kThreads + thread >= count) own[e] = last_word<Word>();
+    }
+    block_sort_words<kThreads>(own, words, notes.splits);
+  }
+
+  // A key from its word: the code alone tells it, unless it is a zero or a NaN (or may be one).
+  __device__ __forceinline__ Code key_of(const Word& word, int64_t row_offset) const {
+    const Code code = Traits::code(word) ^ arguments.order.complement;
+    if (code == arguments.order.zero || code >= arguments.order.clamp) {
+      const Code key = load_key<Code>(arguments.keys_in, arguments.key_bytes, row_offset + Traits::index(word));
+      return key << key_shift<Code>(arguments.key_bytes);
+    }
+    return arguments.order.from_ordered(code - (code < arguments.order.zero ? 1 : 0));
+  }
+
+  // Writes `count` words as places [base, base + count) of the row.
+  __device__ __forceinline__ void write(int row, int base, int count) const {
+    const int64_t row_offset = static_cast<int64_t>(row) * arguments.length, to = row_offset + base;
+#pragma unroll 2
+    for (int place = thread; place < count; place += kThreads) {
+      const Word word = words.get(place);
+      if (arguments.indices_wide) arguments.indices_wide[to + place] = Traits::index(word);
+      if (arguments.indices_narrow) arguments.indices_narrow[to + place] = static_cast<int32_t>(Traits::index(word));
+      if (arguments.keys_out) store_key<Code>(arguments.keys_out, arguments.key_bytes, to + place, key_of(word, row_offset));
+    }
+  }
+
+  // A bucket above the capacity: the splitters of its pieces are every piece_samples-th of its samples.
+  __device__ __forceinline__ void sort_in_pieces(int row) const {
+    int base = notes.base;
+    const int sample_count = lay_out_runs<true>();
+    sort_runs<kBucketItems, true>(row, sample_count);
+    const int splitters = (sample_count - 1) / arguments.piece_samples;
+    if (thread < splitters) notes.piece_splitters[thread] = words.get((thread + 1) * arguments.piece_samples);
+    const bool has_tile = thread < arguments.tiles_per_row;
+    const int end = has_tile ? notes.high[thread] : 0;
+    for (int piece = 0; piece <= splitters; ++piece) {
+      __syncthreads();
+      if (has_tile) {
+        if (piece > 0) notes.low[thread] = notes.high[thread];
+        notes.high[thread] =
+            piece < splitters ? first_not_before(tile_words(row, thread), notes.low[thread], end, notes.piece_splitters[piece]) : end;
+      }
+      const int count = lay_out_runs<false>();
+      sort_runs<kBucketItems, false>(row, count);
+      write(row, base, count);
+      base += count;
+    }
+  }
+};
+
+// Out of line, so that the rare path takes no registers from the common one.
+template <class Word, int kThreads, int kItems>
+__device__ __noinline__ void sort_bucket_in_pieces(const GridSortArguments<Word>* arguments, GridSortNotes<Word>* notes, char* storage,
+                                                   int row) {
+  GridSortBlock<Word, kThreads, kItems>(*arguments, *notes, storage).sort_in_pieces(row);
+}
+
+template <class Word, int kThreads, int kItems>
+__global__ void __launch_bounds__(kThreads, grid_sort_shapes::blocks_per_sm(kThreads, kItems))
+    grid_sort_kernel(const __grid_constant__ GridSortArguments<Word> arguments) {
+  using Block = GridSortBlock<Word, kThreads, kItems>;
+  extern __shared__ uint4 shared_memory[];
+  __shared__ GridSortNotes<Word> notes;
+  char* storage = reinterpret_cast<char*>(shared_memory);
+  const Block block(arguments, notes, storage);
+  const int step = static_cast<int>(gridDim.x), first = static_cast<int>(blockIdx.x);
+  const int tiles_per_row = arguments.tiles_per_row;
+
+  for (int tile = first; tile < arguments.tiles; tile += step) block.sort_tile(tile);
+  cooperative_groups::this_grid().sync();
+
+  int loaded_row = -1;
+  const auto visit = [&](int tile) {
+    const int row = tile / tiles_per_row;
+    if (row != loaded_row) block.load_samples(row);
+    loaded_row = row;
+    return row;
+  };
+  for (int tile = first; tile < arguments.tiles; tile += step) {
+    const int row = visit(tile);
+    block.choose_splitters(row, tile - row * tiles_per_row);
+  }
+  cooperative_groups::this_grid().sync();
+
+  for (int tile = first; tile < arguments.tiles; tile += step) {
+    const int row = visit(tile);
+    __syncthreads();  // the notes of the bucket before are not read any more
+    block.find_bucket(row, tile - row * tiles_per_row);
+    const int count = block.template lay_out_runs<false>();
+    if (count > arguments.bucket_capacity) {
+      sort_bucket_in_pieces<Word, kThreads, kItems>(&arguments, &notes, storage, row);
+      continue;
+    }
+    const int base = notes.base;
+    if (Block::kMiddleItems < Block::kBucketItems && count <= Block::kMiddleItems * kThreads) {
+      block.template sort_runs<Block::kMiddleItems, false>(row, count);
+    } else {
+      block.template sort_runs<Block::kBucketItems, false>(row, count);
+    }
+    block.write(row, base, count);
+  }
+}
+
+}  // namespace gpusort

@@ -1,0 +1,61 @@
+// Fills the arguments and launches the instantiation of a plan's shape, cooperatively: the driver sees to it that all blocks are resident.
+#pragma once
+
+#include <atomic>
+
+#include "../primitives/kernel_setup.h"
+#include "grid_sort.h"
+#include "grid_sort_kernel.cuh"
+
+namespace gpusort {
+
+template <class Word, int kThreads, int kItems>
+cudaError_t launch_grid_sort_shape(GridSortArguments<Word> arguments, const GridSortPlan& plan, cudaStream_t stream) {
+  static std::atomic<uint64_t> prepared{0};
+  const auto kernel = grid_sort_kernel<Word, kThreads, kItems>;
+  const cudaError_t status = allow_shared_memory(kernel, plan.shared_limit, prepared);
+  if (status != cudaSuccess) return status;
+  void* parameters[] = {&arguments};
+  return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), dim3(plan.blocks), dim3(plan.threads), parameters,
+                                     plan.shared_bytes, stream);
+}
+
+template <class Word>
+cudaError_t launch_grid_sort_words(const SortProblem& problem, const GridSortPlan& plan, void* workspace, cudaStream_t stream) {
+  using Code = typename WordTraits<Word>::Code;
+  char* bytes = static_cast<char*>(workspace);
+  GridSortArguments<Word> arguments;
+  arguments.keys_in = problem.keys_in;
+  arguments.keys_out = problem.keys_out;
+  if (problem.index_bytes == 8) {
+    arguments.indices_wide = static_cast<int64_t*>(problem.indices_out);
+  } else {
+    arguments.indices_narrow = static_cast<int32_t*>(problem.indices_out);
+  }
+  arguments.words = reinterpret_cast<GlobalWord<Word>*>(bytes);
+  arguments.samples = reinterpret_cast<GlobalWord<Word>*>(bytes + plan.samples_offset);
+  arguments.splitters = reinterpret_cast<GlobalWord<Word>*>(bytes + plan.splitters_offset);
+  const int shift = static_cast<int>(sizeof(Code) - problem.key.bytes) * 8;
+  arguments.order = make_key_order<Code>(problem.key.kind, problem.descending, static_cast<Code>(problem.key.infinity << shift));
+  arguments.key_bytes = problem.key.bytes;
+  arguments.length = static_cast<int>(problem.length);
+  arguments.tiles = static_cast<int>(problem.rows * plan.tiles_per_row);
+  arguments.tiles_per_row = plan.tiles_per_row;
+  arguments.tile_length = plan.tile_length;
+  arguments.gap = plan.gap;
+  arguments.samples_per_row = plan.samples_per_row;
+  arguments.bucket_capacity = plan.bucket_capacity;
+  arguments.piece_gap = plan.piece_gap;
+  arguments.piece_samples = plan.piece_samples;
+  if (plan.threads == 256 && plan.items == 1) return launch_grid_sort_shape<Word, 256, 1>(arguments, plan, stream);
+  if (plan.threads == 256 && plan.items == 2) return launch_grid_sort_shape<Word, 256, 2>(arguments, plan, stream);
+  if (plan.threads == 512 && plan.items == 2) return launch_grid_sort_shape<Word, 512, 2>(arguments, plan, stream);
+  if (plan.threads == 512 && plan.items == 4) return launch_grid_sort_shape<Word, 512, 4>(arguments, plan, stream);
+  return cudaErrorInvalidValue;
+}
+
+// grid_sort_narrow.cu and grid_sort_wide.cu: keys to 32 bits, 64-bit keys.
+cudaError_t launch_narrow_grid_sort(const SortProblem& problem, const GridSortPlan& plan, void* workspace, cudaStream_t stream);
+cudaError_t launch_wide_grid_sort(const SortProblem& problem, const GridSortPlan& plan, void* workspace, cudaStream_t stream);
+
+}  // namespace gpusort

@@ -1,0 +1,127 @@
+// csrc/plan/grid_sort_plan.h: every plan must cover its rows, fit its device, and no input may overfill a block.
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+
+#include "../../csrc/plan/grid_sort_plan.h"
+
+namespace {
+
+using namespace gpusort;
+
+int passed = 0, failed = 0;
+
+#define CHECK(condition)                                                    \
+  do {                                                                      \
+    if (condition) {                                                        \
+      ++passed;                                                             \
+    } else {                                                                \
+      ++failed;                                                             \
+      std::printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+    }                                                                       \
+  } while (0)
+
+SortProblem problem_of(int key_bytes, int64_t rows, int64_t length) {
+  SortProblem problem;
+  problem.key.bytes = key_bytes;
+  problem.rows = rows;
+  problem.length = length;
+  problem.end_bit = key_bytes * 8;
+  return problem;
+}
+
+// What the kernels assume of a plan.
+bool sane(const SortProblem& problem, const DeviceTraits& traits) {
+  const GridSortPlan plan = plan_grid_sort(problem, traits);
+  const int64_t longest = grid_sort_max_length(problem.key.bytes, problem.rows, traits);
+  if (problem.length <= 0 || problem.length > longest) return plan.threads == 0;
+  if (plan.threads == 0) return false;
+  const int64_t tiles = plan.tiles_per_row, length = problem.length;
+  const int tile = plan.threads * plan.items;
+  bool good = plan.tile_length <= tile && tiles * plan.tile_length >= length && (tiles - 1) * plan.tile_length < length;
+  good = good && tiles <= kGridMaxTilesPerRow && tiles * problem.rows <= kGridMaxTiles && plan.threads >= 2 * kGridMaxTilesPerRow;
+  good = good && plan.blocks >= 1 && plan.blocks <= tiles * problem.rows;
+  good = good && plan.shared_bytes <= plan.shared_limit && plan.shared_limit < traits.shared_bytes_per_block;
+  const int64_t resident = plan.blocks > traits.sm_count ? (plan.blocks + traits.sm_count - 1) / traits.sm_count : 1;
+  good = good && resident * (plan.shared_bytes + 4096) <= traits.shared_bytes_per_sm;
+
+  int samples = 0;
+  for (int i = 0; i < plan.tiles_per_row; ++i) {
+    const int tile_length = static_cast<int>(std::min<int64_t>(plan.tile_length, length - static_cast<int64_t>(i) * plan.tile_length));
+    const int offset = grid_sample_offset(i, plan.gap), count = grid_sample_count(tile_length, offset, plan.gap);
+    good = good && count <= kGridSamples && offset >= 0 && offset < plan.gap;
+    // Fewer than gap words before the first sample, between two, and after the last.
+    if (count > 0) {
+      const int first = grid_sample_place(0, offset, plan.gap), last = grid_sample_place(count - 1, offset, plan.gap);
+      good = good && first >= 0 && first < plan.gap && last < tile_length && tile_length - 1 - last < plan.gap;
+    } else {
+      good = good && tile_length < plan.gap;
+    }
+    samples += count;
+  }
+  good = good && samples == plan.samples_per_row && (plan.tiles_per_row == 1 || samples >= plan.tiles_per_row);
+
+  const int bound = grid_bucket_bound(plan);
+  good = good && plan.bucket_capacity <= 2 * tile;
+  if (bound > plan.bucket_capacity) {
+    good = good && plan.piece_samples >= 1 && bound / plan.piece_gap <= plan.bucket_capacity;
+    good = good && (plan.piece_samples + plan.tiles_per_row) * plan.piece_gap <= plan.bucket_capacity;
+    good = good && (bound / plan.piece_gap - 1) / plan.piece_samples + 1 <= kGridMaxPieces;
+  }
+  const int64_t word = problem.key.bytes == 8 ? 16 : 8;
+  good = good && plan.samples_offset >= tiles * problem.rows * plan.tile_length * word;
+  good = good && plan.splitters_offset - plan.samples_offset >= tiles * problem.rows * kGridSamples * word;
+  good = good && plan.workspace_bytes - plan.splitters_offset >= tiles * problem.rows * word && plan.samples_offset % word == 0;
+  if (!good) std::printf("length %lld rows %lld bytes %d\n", (long long)length, (long long)problem.rows, problem.key.bytes);
+  return good;
+}
+
+void test_plans() {
+  DeviceTraits small;
+  small.sm_count = 16;
+  small.shared_bytes_per_block = 99 << 10;
+  small.shared_bytes_per_sm = 100 << 10;
+  small.compute_major = 8;
+  for (const DeviceTraits& traits : {DeviceTraits{}, small}) {
+    for (int key_bytes : {1, 2, 4, 8}) {
+      for (int64_t rows : {1, 2, 3, 8, 32, 64, 500, 8192, 100000}) {
+        for (int64_t length = 0; length < 300000; length += 1 + length / 37) CHECK(sane(problem_of(key_bytes, rows, length), traits));
+        for (int64_t power = 1; power <= int64_t{1} << 40; power *= 2) {
+          for (int64_t delta : {-1, 0, 1}) CHECK(sane(problem_of(key_bytes, rows, power + delta), traits));
+        }
+      }
+    }
+  }
+  for (int64_t length = 1; length <= 262145; ++length) {
+    if (!sane(problem_of(4, 1, length), DeviceTraits{})) CHECK(false);
+  }
+}
+
+void test_reach() {
+  CHECK(grid_sort_max_length(4, 1, DeviceTraits{}) == 262144);
+  CHECK(grid_sort_max_length(8, 1, DeviceTraits{}) == 262144);
+  CHECK(grid_sort_max_length(4, 64, DeviceTraits{}) == 262144);
+  DeviceTraits old;
+  old.compute_major = 7;
+  CHECK(grid_sort_max_length(4, 1, old) == 0);
+  CHECK(grid_sort_max_length(4, 0, DeviceTraits{}) == 0);
+}
+
+// Tests of the kernel force its rare path by a smaller capacity.
+void test_smaller_capacity() {
+  GridSortPlan plan = plan_grid_sort(problem_of(4, 1, 262144), DeviceTraits{});
+  CHECK(set_grid_bucket_capacity(plan, 2048));
+  CHECK((plan.piece_samples + plan.tiles_per_row) * plan.piece_gap <= 2048);
+  CHECK(grid_bucket_bound(plan) / plan.piece_gap <= 2048);
+  CHECK(!set_grid_bucket_capacity(plan, 64));
+}
+
+}  // namespace
+
+int main() {
+  test_plans();
+  test_reach();
+  test_smaller_capacity();
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed == 0 ? 0 : 1;
+}
