@@ -321,3 +321,21 @@ def test_digest_follows_names_and_contents_but_not_build_products(tmp_path):
     second = tree_digest.digest(tmp_path)
     source.rename(tmp_path / "csrc" / "b.cu")
     assert len({first, second, tree_digest.digest(tmp_path)}) == 3
+
+
+def test_the_summary_table_has_a_line_a_case():
+    from benchmarks import summary
+
+    rows = [
+        {"case": "float32_2^20", "impl": "gpusort", "us": 50.0, "extra_bytes_per_element": 8.0},
+        {"case": "float32_2^20", "impl": "torch", "us": 100.0, "extra_bytes_per_element": 20.0},
+    ]
+    lines = summary.table(rows).splitlines()
+    assert len(lines) == 3
+    assert lines[2] == "| float32, 2^20 | 50.0 | 100.0 | 2.00 | 8.0 | 20.0 |"
+
+
+def test_the_summary_measures_and_compares_on_any_device():
+    from benchmarks import summary
+
+    assert summary.main(["--device", "cpu", "--small"]) == 0
