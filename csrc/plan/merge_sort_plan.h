@@ -40,6 +40,12 @@ struct MergeSortPlan {
   int64_t workspace_bytes = 0;
 };
 
+// Whether the results have room for a record of every element.
+inline bool results_hold_records(const SortProblem& problem, bool wide_indices) {
+  return problem.indices_out != nullptr && problem.index_bytes == 8 &&
+         (records_packed(problem.key.bytes, wide_indices) || problem.keys_out != nullptr);
+}
+
 // The runs, as a problem of the row kernels. Pointers are filled in by the launcher.
 inline SortProblem merge_sort_runs(const SortProblem& problem, int64_t runs, int64_t run_length) {
   SortProblem run_problem = problem;
@@ -86,9 +92,8 @@ inline MergeSortPlan plan_merge_sort(const SortProblem& problem, const DeviceTra
   const int64_t records = aligned(problem.numel() * record_bytes(problem.key.bytes, plan.wide_indices));
   const int64_t padded = plan.padded_length > 0 ? aligned(run_elements * problem.key.bytes) : 0;
   const int64_t run_keys = aligned(run_elements * problem.key.bytes), run_positions = aligned(run_elements * 4);
-  const bool results_hold_records = problem.indices_out != nullptr && problem.index_bytes == 8 &&
-                                    (records_packed(problem.key.bytes, plan.wide_indices) || problem.keys_out != nullptr);
-  if (results_hold_records && plan.padded_length == 0 && plan.stages.count > 1) plan.results_buffer = (plan.stages.count - 1) % 2;
+  const bool in_results = results_hold_records(problem, plan.wide_indices) && plan.padded_length == 0 && plan.stages.count > 1;
+  if (in_results) plan.results_buffer = (plan.stages.count - 1) % 2;
   const int64_t first = plan.results_buffer == 0 ? 0 : std::max(padded, plan.stages.count > 1 ? records : 0);
   const int64_t second = plan.results_buffer == 1 ? 0 : std::max(run_keys + run_positions, plan.stages.count > 2 ? records : 0);
   plan.buffer_offset[1] = first;

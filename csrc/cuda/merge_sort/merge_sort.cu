@@ -144,6 +144,8 @@ cudaError_t launch_merge_sort(const SortProblem& problem, const MergeSortPlan& p
   if (problem.numel() <= 0 || (problem.keys_out == nullptr && problem.indices_out == nullptr)) return cudaSuccess;
   if (!plan.possible || !problem.whole_key()) return cudaErrorInvalidValue;
   if (plan.on_chip) return launch_row_sort(problem, plan.row_plan, workspace, stream);
+  const bool results_serve = plan.results_buffer < 0 || results_hold_records(problem, plan.wide_indices);
+  if (!results_serve) return cudaErrorInvalidValue;  // a plan made for more results than these
   switch (problem.key.bytes) {
     case 1: return launch_of_width<uint8_t>(problem, plan, workspace, stream);
     case 2: return launch_of_width<uint16_t>(problem, plan, workspace, stream);
