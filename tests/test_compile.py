@@ -37,13 +37,18 @@ def op_samples(device):
         yield ops.merge_with_indices.default, (p, q), {"descending": False}
         yield ops.merge_by_key.default, (p, p, q, q), {}
         yield ops.merge_by_key.default, (p, p.detach().long(), q, q.detach().long()), {}
+    offsets = torch.tensor([0, 20, 20, 53], device=device)
+    for runs in (torch.cat([a[0], b[0]]), torch.cat([a[0], b[0]]).requires_grad_(), torch.cat([a[0], b[0]]).long().repeat(2)[::2]):
+        for these in (offsets, offsets.repeat_interleave(2)[::2], torch.arange(54, device=device)):
+            yield ops.merge_many.default, (runs, these), {}
+            yield ops.merge_many_with_indices.default, (runs, these), {"descending": True}
     yield ops.co_rank.default, (torch.arange(54, device=device), a[0], b[0]), {}
     yield ops.co_rank.default, (torch.arange(54, device=device).view(2, 27), a_grad[0], b[0]), {"descending": False}
 
 
 OPS = (
     *("sort", "argsort", "sort_keys", "msort", "radix_sort", "merge_sort", "bitonic_sort", "sample_sort"),
-    *("merge", "merge_with_indices", "merge_by_key", "co_rank"),
+    *("merge", "merge_with_indices", "merge_by_key", "merge_many", "merge_many_with_indices", "co_rank"),
 )
 
 
@@ -126,6 +131,12 @@ FUNCTIONS = {
     "merge": lambda x: gs.merge(gs.sort_keys(x), gs.sort_keys(x * 2), return_indices=True),
     "merge_by_key": lambda x: gs.merge_by_key(gs.sort_keys(x), x, gs.sort_keys(x), x + 1),
     "co_rank": lambda x: (gs.co_rank(torch.arange(x.shape[1], device=x.device), gs.sort_keys(x[0]), gs.sort_keys(x[1])),),
+    "merge_many": lambda x: gs.merge_many([gs.sort_keys(x[0]), gs.sort_keys(x[1])[1:], gs.sort_keys(x[2])], return_indices=True),
+    "merge_many by offsets": lambda x: (
+        gs.merge_many(gs.sort_keys(x).flatten(), torch.arange(7, device=x.device, dtype=torch.int32) * x.shape[1]),
+    ),
+    "lexsort": lambda x: (gs.lexsort((x, x > 1, x.int()), 0, (False, True, False)),),
+    "sort_by_key": lambda x: gs.sort_by_key(x, x + 1, x > 0, dim=0),
     "named tuple": lambda x: (gs.sort(x).values + 1, gs.sort(x).indices * 2),
 }
 

@@ -4,7 +4,8 @@ Every differentiable op here moves elements and does no arithmetic: outputs = ca
 gradient sent back to where each element came from (a scatter by the same indices, which are a permutation), and a tangent travels as the
 element does (a gather). Both are ordinary differentiable operations, which gives higher orders and mixed modes.
 
-Ops whose schema returns no indices (sort_keys, msort, merge, merge_by_key) run their indexed sibling while a gradient is wanted.
+Ops whose schema returns no indices (sort_keys, msort, merge, merge_by_key, merge_many) run their indexed sibling while a gradient is
+wanted.
 """
 
 from __future__ import annotations
@@ -142,6 +143,19 @@ def _merge_kernel(op, indexed, returns: str):
     return kernel
 
 
+def _merge_many_kernel(op, indexed, returns: str):
+    """The Autograd kernel of an op (runs, offsets, *, ...): `indexed` has the same arguments and returns (values, indices)."""
+
+    def kernel(keyset, runs: Tensor, offsets: Tensor, **options):
+        below = keyset & _AFTER_AUTOGRAD
+        if not gradient_wanted(runs):
+            return op.redispatch(below, runs, offsets, **options)
+        values, indices = _permute(lambda part: indexed.redispatch(below, part, offsets, **options), 0, 1, runs)
+        return values if returns == "values" else (values, indices)
+
+    return kernel
+
+
 def _merge_by_key_kernel(keyset, a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Tensor, **options):
     below = keyset & _AFTER_AUTOGRAD
     ops = torch.ops.gpusort
@@ -157,7 +171,7 @@ def _merge_by_key_kernel(keyset, a_keys: Tensor, a_values: Tensor, b_keys: Tenso
 
 def register() -> None:
     ops = torch.ops.gpusort
-    sort, merge = ops.sort.default, ops.merge_with_indices.default
+    sort, merge, merge_many = ops.sort.default, ops.merge_with_indices.default, ops.merge_many_with_indices.default
     kernels = {
         "sort": _sort_kernel(sort, sort, "both"),
         "sort_keys": _sort_kernel(ops.sort_keys.default, sort, "values"),
@@ -169,6 +183,8 @@ def register() -> None:
         "merge": _merge_kernel(ops.merge.default, merge, "values"),
         "merge_with_indices": _merge_kernel(merge, merge, "both"),
         "merge_by_key": _merge_by_key_kernel,
+        "merge_many": _merge_many_kernel(ops.merge_many.default, merge_many, "values"),
+        "merge_many_with_indices": _merge_many_kernel(merge_many, merge_many, "both"),
     }
     library = torch.library.Library("gpusort", "IMPL")
     for name, kernel in kernels.items():

@@ -167,6 +167,23 @@ def _merge_by_key(a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Te
     return a_keys.new_empty(shape), a_values.new_empty(shape)
 
 
+def _merge_many(runs: Tensor, offsets: Tensor, *, descending: bool = False):
+    return _merge_many_with_indices(runs, offsets, descending=descending)[0]
+
+
+def _merge_many_with_indices(runs: Tensor, offsets: Tensor, *, descending: bool = False):
+    check_dtype("runs", runs)
+    if runs.dim() != 1:
+        raise ValueError(f"runs has shape {list(runs.shape)}; it must have one dim")
+    if offsets.dtype != torch.int64:
+        raise TypeError(f"offsets has dtype {offsets.dtype}; it must be torch.int64")
+    if offsets.dim() != 1:
+        raise ValueError(f"offsets has shape {list(offsets.shape)}; it must have one dim, and one element more than there are runs")
+    if offsets.device != runs.device:
+        raise RuntimeError(f"offsets is on {offsets.device} and runs on {runs.device}; both have to be on one device")
+    return runs.new_empty(runs.shape), runs.new_empty(runs.shape, dtype=torch.int64)
+
+
 def _co_rank(k: Tensor, a: Tensor, b: Tensor, *, descending: bool = False):
     if k.dtype != torch.int64:
         raise TypeError(f"k has dtype {k.dtype}; it has to be torch.int64")
@@ -192,6 +209,8 @@ def register() -> None:
         "merge": _merge,
         "merge_with_indices": _merge_with_indices,
         "merge_by_key": _merge_by_key,
+        "merge_many": _merge_many,
+        "merge_many_with_indices": _merge_many_with_indices,
         "co_rank": _co_rank,
     }
     for name, kernel in kernels.items():

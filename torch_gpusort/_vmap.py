@@ -1,7 +1,7 @@
 """Batching rules for torch.vmap. The mapped dimension goes to the front and the op runs once over the whole batch.
 
 A sort along `dim` of each example is a sort along `dim` shifted by one; merges take leading dimensions anyway. Only co_rank with mapped
-inputs (1-D per example) is a loop.
+inputs and merge_many (1-D per example) are loops.
 """
 
 from __future__ import annotations
@@ -56,6 +56,20 @@ def _co_rank(info, in_dims, k: Tensor, a: Tensor, b: Tensor, **options):
     return torch.stack([torch.ops.gpusort.co_rank(*example, **options) for example in examples]), 0
 
 
+def _merge_many(op, outputs: int):
+    def rule(info, in_dims, *tensors: Tensor, **options):
+        runs, offsets = (_batched(tensor, in_dim, info.batch_size) for tensor, in_dim in zip(tensors, in_dims))
+        if info.batch_size == 0:
+            values, indices = runs.new_empty(runs.shape), runs.new_empty(runs.shape, dtype=torch.int64)
+            return ((values, indices), (0, 0)) if outputs > 1 else (values, 0)
+        results = [op(*example, **options) for example in zip(runs, offsets)]
+        if outputs > 1:
+            return tuple(torch.stack(parts) for parts in zip(*results)), (0,) * outputs
+        return torch.stack(results), 0
+
+    return rule
+
+
 def register() -> None:
     ops = torch.ops.gpusort
     rules = {
@@ -70,6 +84,8 @@ def register() -> None:
         "merge": _merge_like(ops.merge, 1),
         "merge_with_indices": _merge_like(ops.merge_with_indices, 2),
         "merge_by_key": _merge_like(ops.merge_by_key, 2),
+        "merge_many": _merge_many(ops.merge_many, 1),
+        "merge_many_with_indices": _merge_many(ops.merge_many_with_indices, 2),
         "co_rank": _co_rank,
     }
     for name, rule in rules.items():

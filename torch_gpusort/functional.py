@@ -19,13 +19,16 @@ torch.export and torch.vmap; TorchScript calls the operators themselves, as torc
 
 from __future__ import annotations
 
+import itertools
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from ._autograd import _take as take_differentiably
 from ._errors import raise_as_python_error
 
 _ops = torch.ops.gpusort
@@ -36,7 +39,7 @@ _transforms_active = torch._C._are_functorch_transforms_active
 
 
 class MergeResult(NamedTuple):
-    """Merged values, and the position in cat(a, b), along the last dim, that each came from."""
+    """Merged values, and the position in the concatenated inputs, along the last dim, that each came from."""
 
     values: Tensor
     indices: Tensor
@@ -126,7 +129,9 @@ def _sort_out(input, dim, descending, index_dtype, algorithm, out) -> torch.retu
         if target.dtype != dtype:
             raise RuntimeError(f"Expected out tensor {name} to have dtype {dtype}, but got {target.dtype} instead")
         if target.device != input.device:
-            raise RuntimeError(f"Expected out tensor {name} to be on {input.device}, where input is, but it is on {target.device}")
+            raise RuntimeError(
+                f"Expected out tensor {name} to be on device {input.device}, where input is, but it is on device {target.device}"
+            )
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (input, *out)):
         raise RuntimeError(
             "sort(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
@@ -371,6 +376,95 @@ def merge_by_key(a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Ten
     return _call_many(_ops.merge_by_key.default, a_keys, a_values, b_keys, b_values, descending=descending)
 
 
+def merge_many(
+    runs: Tensor | Sequence[Tensor], offsets: Tensor | None = None, *, descending: bool = False, return_indices: bool = False
+) -> Tensor | MergeResult:
+    """Merges any number of sorted runs into one. On a tie the elements of the earlier run come first.
+
+    Args:
+        runs: a sequence of 1-D tensors of one dtype on one device, or one 1-D tensor that holds all runs, one after the other. Each is
+            sorted; unsorted runs give some permutation of the elements.
+        offsets: for one tensor: int64 or int32, one element more than there are runs; run r is runs[offsets[r]:offsets[r + 1]]. It rises
+            from 0 to the length of runs. Offsets in host memory are checked (ValueError). Offsets on the GPU are not, so that nothing
+            waits for them: those that do not rise are taken as the nearest that do, and nothing is read out of bounds.
+        descending: the direction in which the runs are sorted.
+        return_indices: also return where each element came from.
+
+    Returns:
+        The merged values, 1-D; with return_indices the named tuple (values, indices), where int64 indices point into runs (for a sequence:
+        into their concatenation).
+
+    Errors: TypeError for different dtypes, ValueError for shapes that do not fit and for wrong offsets, RuntimeError for different devices.
+
+    Cost: one read and one write of the data for every 32-fold merge: once for up to 32 runs, twice for up to 1024. A sequence is
+    concatenated first. Memory beyond the result: about none for up to 32 runs, else at most two arrays of 8 bytes per element (12 for
+    64-bit keys).
+
+    Source: Knuth, The Art of Computer Programming 3, section 5.4.1; the splits are a multisequence selection (Varman et al., 1991).
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.merge_many([torch.tensor([1, 4]), torch.tensor([2, 4]), torch.tensor([0])], return_indices=True)
+        MergeResult(values=tensor([0, 1, 2, 4, 4]), indices=tensor([4, 0, 2, 1, 3]))
+    """
+    if isinstance(runs, Tensor):
+        if offsets is None:
+            raise ValueError("offsets is None; it is needed where runs is one tensor (a sequence of tensors needs none)")
+        offsets = _offsets_for(runs, offsets)
+    else:
+        if offsets is not None:
+            raise ValueError("offsets is given, but runs is a sequence of tensors, whose lengths say where each run ends")
+        runs, offsets = _concatenated(runs)
+    if return_indices:
+        return MergeResult(*_call_many(_ops.merge_many_with_indices.default, runs, offsets, descending=descending))
+    return _call_many(_ops.merge_many.default, runs, offsets, descending=descending)
+
+
+def _offsets_for(runs: Tensor, offsets: Tensor) -> Tensor:
+    if not isinstance(offsets, Tensor):
+        raise TypeError(f"offsets must be a Tensor, not {type(offsets).__name__}")
+    if offsets.dtype == torch.int32:
+        offsets = offsets.long()
+    if offsets.device == runs.device or offsets.device.type == "meta" or runs.device.type == "meta":
+        return offsets
+    on_host = offsets.device.type == "cpu" and not torch.compiler.is_compiling() and offsets.dim() == 1 and offsets.numel() > 0
+    if on_host and not (offsets[0] == 0 and offsets[-1] == runs.numel() and bool((offsets[1:] >= offsets[:-1]).all())):
+        first, last = int(offsets[0]), int(offsets[-1])
+        raise ValueError(f"offsets goes from {first} to {last}; it must rise from 0 to {runs.numel()}, the length of runs")
+    return offsets.to(runs.device)
+
+
+def _concatenated(runs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """All runs in one tensor, and the offsets of each."""
+    runs = _tensors("runs", runs)
+    for i, run in enumerate(runs):
+        if run.dim() != 1:
+            raise ValueError(f"runs[{i}] has shape {list(run.shape)}; each must have one dim")
+        if run.dtype != runs[0].dtype:
+            raise TypeError(f"runs[0] has dtype {runs[0].dtype} and runs[{i}] has dtype {run.dtype}; they must be the same")
+    ends = list(itertools.accumulate((run.shape[0] for run in runs), initial=0))
+    if runs[0].dtype == torch.bool:  # torch.cat makes every True a one
+        runs = [run.view(torch.uint8) for run in runs]
+        return torch.cat(runs).view(torch.bool), torch.tensor(ends, device=runs[0].device)
+    return torch.cat(runs), torch.tensor(ends, device=runs[0].device)
+
+
+def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """One or more tensors on one device, as a list."""
+    if isinstance(tensors, (str, bytes)) or not isinstance(tensors, (Sequence, Tensor)):
+        raise TypeError(f"{name} must be a sequence of tensors, not {type(tensors).__name__}")
+    tensors = list(tensors)
+    if not tensors:
+        raise ValueError(f"{name} is empty; it must hold one tensor or more")
+    for i, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name}[{i}] must be a Tensor, not {type(tensor).__name__}")
+        if tensor.device != tensors[0].device:
+            raise RuntimeError(f"{name}[0] is on {tensors[0].device} and {name}[{i}] on {tensor.device}; all must be on one device")
+    return tensors
+
+
 def co_rank(k: Tensor, a: Tensor, b: Tensor, *, descending: bool = False) -> Tensor:
     """How many of the first k outputs of merge(a, b) come from a, for each k.
 
@@ -396,3 +490,95 @@ def co_rank(k: Tensor, a: Tensor, b: Tensor, *, descending: bool = False) -> Ten
         tensor([0, 1, 2])
     """
     return _call_many(_ops.co_rank.default, k, a, b, descending=descending)
+
+
+def lexsort(keys: Tensor | Sequence[Tensor], dim: int = -1, descending: bool | Sequence[bool] = False) -> Tensor:
+    """The indices that sort by several keys, as numpy.lexsort: the last key is the primary one, the one before it decides its ties, etc.
+
+    Args:
+        keys: a sequence of tensors of equal shape on one device, each of any dtype; or one tensor whose first dimension counts the keys.
+        dim: the dimension of the keys to sort along.
+        descending: one bool for all keys, or one for each.
+
+    Returns:
+        int64 indices, of the shape of a key. Stable: elements that are equal in all keys keep their input order.
+
+    Errors: those of :func:`sort`, and ValueError for no key, keys of different shapes and a wrong number of directions.
+
+    Cost: one :func:`argsort` per key, least significant first, and two fetches by index for each key after that. Memory beyond the result:
+    two arrays of indices and one of a key, and the workspace of :func:`argsort`.
+
+    Source: sorting by one key after the other, least significant first, is the principle of the radix sort itself (Knuth, The Art of
+    Computer Programming 3, section 5.2.5).
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> surnames, names = torch.tensor([2, 1, 2, 1]), torch.tensor([1, 9, 0, 3])
+        >>> torch_gpusort.lexsort((names, surnames))
+        tensor([3, 1, 2, 0])
+        >>> torch_gpusort.lexsort((names, surnames), descending=(False, True))
+        tensor([2, 0, 3, 1])
+    """
+    keys = _tensors("keys", keys)
+    directions = [descending] * len(keys) if isinstance(descending, bool) else list(descending)
+    if len(directions) != len(keys):
+        raise ValueError(f"descending has {len(directions)} elements, but there are {len(keys)} keys; it must be one bool or one per key")
+    for i, key in enumerate(keys):
+        if key.shape != keys[0].shape:
+            raise ValueError(f"keys[0] has shape {list(keys[0].shape)} and keys[{i}] has shape {list(key.shape)}; they must be equal")
+    order = argsort(keys[0].detach(), dim, directions[0])
+    for key, direction in zip(keys[1:], directions[1:]):
+        order = order.gather(dim, argsort(_take(key.detach(), dim, order), dim, direction))
+    return order
+
+
+def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, ...]:
+    """Sorts keys and reorders values in the same way.
+
+    Args:
+        keys: as input of :func:`sort`.
+        values: any number of tensors of the shape of keys on its device, of any dtypes.
+        dim, descending: as :func:`sort`.
+
+    Returns:
+        (keys, *values), sorted along dim. Gradients flow through all of them.
+
+    Errors: those of :func:`sort`, and ValueError for values of another shape.
+
+    Cost: one :func:`sort`, and one fetch by index for each of the values.
+
+    Example::
+
+        >>> import torch, torch_gpusort
+        >>> torch_gpusort.sort_by_key(torch.tensor([2, 1, 2]), torch.tensor([0.5, 1.5, 2.5]), torch.tensor([True, False, True]))
+        (tensor([1, 2, 2]), tensor([1.5000, 0.5000, 2.5000]), tensor([False,  True,  True]))
+    """
+    for i, tensor in enumerate(_tensors("keys and values", (keys, *values))[1:]):
+        if tensor.shape != keys.shape:
+            raise ValueError(f"keys has shape {list(keys.shape)} and values[{i}] has shape {list(tensor.shape)}; they must be equal")
+    if not values:
+        return (sort_keys(keys, dim, descending),)
+    sorted_keys, order = sort(keys, dim, descending)
+    return (sorted_keys, *(_take(tensor, dim, order) for tensor in values))
+
+
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_NOT_GATHERED = (torch.bool, torch.uint16, torch.uint32, torch.uint64)  # by torch, or not bit for bit
+
+
+def _take(source: Tensor, dim: int, indices: Tensor) -> Tensor:
+    """source in the order of the indices, bit for bit."""
+    small_float = source.is_floating_point() and source.element_size() <= 2  # torch's gather changes NaN, or refuses the dtype
+    if small_float and _derivative_wanted(source):
+        return take_differentiably(source, dim, indices)
+    if small_float or source.dtype in _NOT_GATHERED:
+        return source.view(_BITS[source.element_size()]).gather(dim, indices).view(source.dtype)
+    return source.gather(dim, indices)
+
+
+def _derivative_wanted(tensor: Tensor) -> bool:
+    """Or a transform is at work, which does not know views of the bits."""
+    if tensor.requires_grad and torch.is_grad_enabled():
+        return True
+    return not torch.compiler.is_compiling() and (forward_ad._current_level >= 0 or _transforms_active())

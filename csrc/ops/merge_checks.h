@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "../plan/merge_many_plan.h"
 #include "../plan/merge_plan.h"
 #include "../plan/row_layout.h"
 #include "bridge.h"
@@ -86,6 +88,42 @@ inline MergeProblem merge_problem_of(const Tensor& a, const Tensor& b, bool desc
   problem.rows = rows.rows;
   problem.a_length = rows.length;
   problem.b_length = b.size(b.dim() - 1);
+  return problem;
+}
+
+// ---- merge_many ---------------------------------------------------------------------------------------------------------------------
+
+// What shapes and dtypes say; what the offsets hold is looked at where they are.
+inline void check_merge_many(const Tensor& runs, const Tensor& offsets) {
+  if (!is_complex(runs.scalar_type())) key_type_of(runs.scalar_type(), "runs");
+  check(runs.dim() == 1, PythonError::kValue, "runs has shape ", shape_text(runs.sizes()), "; it must have one dim");
+  check(offsets.scalar_type() == ScalarType::Long, PythonError::kType, "offsets has dtype ", dtype_name(offsets.scalar_type()),
+        "; it must be torch.int64");
+  const int64_t fewest = runs.size(0) > 0 ? 2 : 1;
+  check(offsets.dim() == 1 && offsets.size(0) >= fewest, PythonError::kValue, "offsets has shape ", shape_text(offsets.sizes()),
+        "; it must have one dim and ", fewest, " or more elements, one more than there are runs");
+  check_same_device(offsets, runs, "offsets", "runs");
+}
+
+struct MergeManyResult {
+  Tensor values;
+  std::optional<Tensor> indices;
+};
+
+inline MergeManyResult allocate_merge_many(const Tensor& runs, bool want_indices) {
+  const std::vector<int64_t> sizes = sizes_of(runs), strides = contiguous_strides(sizes);
+  MergeManyResult result{allocate(runs, sizes, strides, dtype_code_of(runs)), std::nullopt};
+  if (want_indices) result.indices = allocate(runs, sizes, strides, index_dtype_code(8));
+  return result;
+}
+
+// Sizes and order; the pointers are the caller's. Complex keys are merged by their code words.
+inline MergeManyProblem merge_many_problem_of(const Tensor& runs, const Tensor& offsets, bool descending) {
+  MergeManyProblem problem;
+  problem.key = is_complex(runs.scalar_type()) ? KeyType{8, KeyKind::kUnsigned, 0} : key_type_of(runs.scalar_type(), "runs");
+  problem.descending = descending;
+  problem.length = runs.size(0);
+  problem.runs = offsets.size(0) - 1;
   return problem;
 }
 

@@ -28,6 +28,10 @@ STABLE_TORCH_LIBRARY(gpusort, m) {
       "merge_by_key(Tensor a_keys, Tensor a_values, Tensor b_keys, Tensor b_values, *, bool descending=False)"
       " -> (Tensor keys, Tensor values)");
 
+  // The sorted runs runs[offsets[r], offsets[r + 1]), merged into one. Indices point into runs. Ties are taken from the earlier run.
+  m.def("merge_many(Tensor runs, Tensor offsets, *, bool descending=False) -> Tensor");
+  m.def("merge_many_with_indices(Tensor runs, Tensor offsets, *, bool descending=False) -> (Tensor values, Tensor indices)");
+
   // For each output rank k (int64, 0 <= k <= len(a) + len(b)): how many of the first k outputs of merge(a, b) come from a. 1-D a and b.
   m.def("co_rank(Tensor k, Tensor a, Tensor b, *, bool descending=False) -> Tensor");
 

@@ -1,0 +1,155 @@
+"""lexsort and sort_by_key: NumPy's lexsort as the reference, for keys of every dtype together."""
+
+import numpy as np
+import pytest
+import torch
+from cases import COMPLEX, DTYPES, distributions_of, make, name_of
+from reference import assert_is_stable_sort, bits_of, numpy_keys, stable_order, stable_order_of_keys, take_bits
+from torch.autograd import gradcheck
+
+import torch_gpusort as gs
+
+BOTH = (False, True)
+
+
+def expected(keys, axis=-1, descending=False):
+    """Stable sorts from the least significant key on."""
+    directions = [descending] * len(keys) if isinstance(descending, bool) else descending
+    order = stable_order(keys[0], axis, directions[0])
+    for key, down in zip(keys[1:], directions[1:]):
+        taken = np.take_along_axis(numpy_keys(key), order, axis) if key.dim() else numpy_keys(key)
+        step = stable_order_of_keys(taken, axis, down)
+        order = np.take_along_axis(order, step, axis) if key.dim() else order
+    return order
+
+
+def check(keys, dim=-1, descending=False):
+    got = gs.lexsort(keys, dim, descending)
+    assert got.dtype is torch.int64 and got.shape == keys[0].shape and got.device == keys[0].device
+    assert np.array_equal(got.cpu().numpy(), expected(keys, dim, descending))
+
+
+def few(dtype, shape, device, seed=0):
+    """Keys with ties, so that the next key matters."""
+    return make("zipf" if dtype in COMPLEX else "two_values", shape, dtype, device, seed=seed)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_every_dtype_as_every_key(device, dtype):
+    for n in (0, 1, 2, 300, 9001):
+        x, ids = few(dtype, n, device), make("ids_below_64", n, torch.int32, device)
+        for descending in BOTH:
+            check([x, ids], descending=descending)
+            check([ids, x], descending=descending)
+            check([few(torch.float16, n, device, 1), x, ids // 8], descending=[descending, not descending, False])
+    for name in distributions_of(dtype):
+        check([make(name, 2000, dtype, device), make("two_values", 2000, torch.uint8, device)])
+        check([make("ids_below_64", 2000, torch.int64, device), make(name, 2000, dtype, device)], descending=[True, False])
+
+
+def test_as_numpy_lexsort(device):
+    keys = torch.randint(0, 4, (4, 5000), generator=torch.Generator().manual_seed(0)).to(device)
+    for given in (keys, list(keys), tuple(keys), keys[:1]):
+        want = np.lexsort(tuple(key.cpu().numpy() for key in given))
+        assert np.array_equal(gs.lexsort(given).cpu().numpy(), want)
+    matrix = keys.view(2, 50, 200)
+    for axis in (0, 1, -1, -2):
+        want = np.lexsort(matrix.cpu().numpy(), axis=axis)
+        assert np.array_equal(gs.lexsort(matrix, axis).cpu().numpy(), want)
+
+
+def test_columns_rows_and_strides(device):
+    x = torch.randint(0, 3, (6, 40, 5), generator=torch.Generator().manual_seed(1)).to(device)
+    for dim in range(-2, 2):
+        check([x[..., i] for i in range(5)], dim)
+        check([x[..., 2], x[..., 1].to(torch.uint16), x[..., 0].bool()], dim, [True, False, True])
+        check([x[:, :1, 0].expand(6, 40), x[..., 3]], dim)
+    check([x[0, 0, 0], x[1, 0, 0]], 0)
+    check([x[0].t(), x[1].t().to(torch.float8_e5m2)])
+    check([x[:0, :, 0], x[:0, :, 1]], 1)
+
+
+@pytest.mark.gpu
+def test_millions():
+    low, high = make("random_bits", 2**22 + 3, torch.int32, "cuda"), make("ids_below_64", 2**22 + 3, torch.int64, "cuda")
+    order = gs.lexsort([low, high])
+    assert_is_stable_sort((high << 32) + (low.long() + 2**31), None, order)
+
+
+def test_keys_are_not_changed_and_need_no_gradient(device):
+    keys = [make("nans", 500, torch.float32, device).requires_grad_(), make("two_values", 500, torch.bool, device)]
+    before = [bits_of(key) for key in keys]
+    assert not gs.lexsort(keys).requires_grad
+    assert all(np.array_equal(bits_of(key), bits) for key, bits in zip(keys, before))
+
+
+def test_vmap(device):
+    keys = torch.randint(0, 4, (3, 2, 50), generator=torch.Generator().manual_seed(0)).to(device)
+    got = torch.vmap(lambda a, b: gs.lexsort([a, b], descending=(True, False)))(keys[:, 0], keys[:, 1])
+    for i in range(3):
+        assert torch.equal(got[i], gs.lexsort(list(keys[i]), descending=(True, False)))
+
+
+def test_errors(device):
+    x = torch.zeros(3, 4, device=device)
+    for error, match, call in (
+        (ValueError, "keys is empty", lambda: gs.lexsort([])),
+        (ValueError, r"keys\[0\] has shape \[3, 4\] and keys\[1\] has shape \[3\]", lambda: gs.lexsort([x, x[:, 0]])),
+        (ValueError, "descending has 1 elements.*2 keys", lambda: gs.lexsort([x, x], descending=[True])),
+        (IndexError, "dim=2", lambda: gs.lexsort([x, x], 2)),
+        (TypeError, r"keys\[1\] must be a Tensor", lambda: gs.lexsort([x, 3])),
+        (TypeError, "keys must be a sequence", lambda: gs.lexsort(3)),
+        (TypeError, "complex32", lambda: gs.lexsort([x, x.view(torch.int32).view(torch.complex32)])),
+        (ValueError, r"keys has shape \[3, 4\] and values\[1\] has shape \[4\]", lambda: gs.sort_by_key(x, x, x[0])),
+        (IndexError, "dim=-3", lambda: gs.sort_by_key(x, x, dim=-3)),
+        (TypeError, "must be a Tensor", lambda: gs.sort_by_key(x, [1, 2])),
+    ):
+        with pytest.raises(error, match=match):
+            call()
+
+
+@pytest.mark.gpu
+def test_mixed_devices():
+    x = torch.zeros(3, device="cuda")
+    for call in (lambda: gs.lexsort([x, x.cpu()]), lambda: gs.sort_by_key(x, x.cpu()), lambda: gs.sort_by_key(x.cpu(), x)):
+        with pytest.raises(RuntimeError, match="device"):
+            call()
+
+
+# ---- sort_by_key
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_values_of_every_dtype_keep_their_bits(device, dtype):
+    for shape, dim in (((0,), 0), ((1,), -1), ((5000,), 0), ((30, 41), 0), ((30, 41), 1), ((), 0)):
+        keys = few(torch.float32, shape, device)
+        values = make("random_bits" if dtype not in COMPLEX else "zipf", shape, dtype, device)
+        for descending in BOTH:
+            result = gs.sort_by_key(keys, values, keys, dim=dim, descending=descending)
+            order = stable_order(keys, dim, descending)
+            assert isinstance(result, tuple) and len(result) == 3
+            for got, source in zip(result, (keys, values, keys)):
+                assert got.dtype is source.dtype and np.array_equal(bits_of(got), take_bits(source, order, dim))
+        swapped = gs.sort_by_key(values, keys, dim=dim)
+        for got, source in zip(swapped, (values, keys)):
+            assert np.array_equal(bits_of(got), take_bits(source, stable_order(values, dim), dim))
+
+
+def test_no_values_and_strided_ones(device):
+    keys = make("zipf", (40, 30), torch.int16, device)
+    (alone,) = gs.sort_by_key(keys, dim=0)
+    assert np.array_equal(bits_of(alone), np.sort(bits_of(keys).view(np.int16), axis=0).view(np.uint16))
+    values = make("random_bits", (30, 40), torch.uint32, device).t()
+    _, moved = gs.sort_by_key(keys, values)
+    assert np.array_equal(bits_of(moved), take_bits(values, stable_order(keys), -1))
+
+
+def test_gradients_flow_through_keys_and_values(device):
+    generator = torch.Generator().manual_seed(3)
+    keys = (torch.randperm(20, generator=generator).double() / 3).view(4, 5).to(device).requires_grad_()
+    values = torch.randn(4, 5, generator=generator, dtype=torch.float64).to(device).requires_grad_()
+    assert gradcheck(lambda k, v: gs.sort_by_key(k, v, v * 2, dim=0, descending=True), (keys, values))
+    eighths = torch.arange(5.0, device=device).to(torch.float8_e5m2).requires_grad_()
+    _, moved = gs.sort_by_key(torch.tensor([3, 1, 2, 5, 4], device=device), eighths)
+    (moved.float() * torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0], device=device)).sum().backward()
+    assert eighths.grad.float().tolist() == [3.0, 1.0, 2.0, 5.0, 4.0]
