@@ -86,6 +86,7 @@ struct GridSortNotes {
   int count;                           // pulled in all
   int base;                            // words of the row before the bucket
   int splits[33];
+  int ranks[kGridSamples];  // of a tile's samples in the row
   Word piece_splitters[kGridMaxPieces];
 };
 
@@ -154,7 +155,7 @@ struct GridSortBlock {
     __syncthreads();
     const int count = arguments.tiles_per_row * kGridSamples;
     const GlobalWord<Word>* from = arguments.samples + row * count;
-#pragma unroll 4
+#pragma unroll 8
     for (int i = thread; i < count; i += kThreads) samples.set(i, from[i].load());
     __syncthreads();
   }
@@ -168,23 +169,25 @@ struct GridSortBlock {
     return before + (samples.get(first + before) < word ? 1 : 0);
   }
 
-  // Bucket b begins with the sample of rank floor(b * samples / tiles). A warp to each sample of the tile.
+  // Bucket b begins with the sample of rank floor(b * samples / tiles). Each lane ranks one sample of the tile; a warp looks into one tile
+  // at a time, whose samples lie in different banks.
   __device__ __forceinline__ void choose_splitters(int row, int tile_of_row) const {
     const int lane = thread % 32, tiles = arguments.tiles_per_row;
-    for (int own = thread / 32; own < kGridSamples; own += kThreads / 32) {
-      const Word sample = samples.get(tile_of_row * kGridSamples + own);
-      if (Traits::index(sample) == kNoIndex) break;  // padding, and so is all that follows
-      int rank = 0;
-      for (int first = lane; first < tiles; first += 64) {
-        const int second = first + 32;
-        const int before_first = samples_before(first, sample), before_second = samples_before(min(second, tiles - 1), sample);
-        rank += before_first + (second < tiles ? before_second : 0);
-      }
-      rank = __reduce_add_sync(kWholeWarp, rank);
+    if (thread < kGridSamples) notes.ranks[thread] = 0;
+    __syncthreads();
+    const Word sample = samples.get(tile_of_row * kGridSamples + lane);
+    int rank_in_some = 0;
+#pragma unroll 4
+    for (int other = thread / 32; other < tiles; other += kThreads / 32) rank_in_some += samples_before(other, sample);
+    atomicAdd(&notes.ranks[lane], rank_in_some);
+    __syncthreads();
+    if (thread < kGridSamples && Traits::index(sample) != kNoIndex) {
+      const int rank = notes.ranks[thread];
       const int bucket = (rank * tiles + arguments.samples_per_row - 1) / arguments.samples_per_row;
       const bool begins = bucket > 0 && bucket < tiles && bucket * arguments.samples_per_row / tiles == rank;
-      if (begins && lane == 0) arguments.splitters[row * tiles + bucket].store(sample);
+      if (begins) arguments.splitters[row * tiles + bucket].store(sample);
     }
+    static_assert(kGridSamples == 32, "a lane to each sample of a tile");
   }
 
   // The first place of [low, high) whose word does not come before `word`.
