@@ -152,11 +152,18 @@ struct GridSortBlock {
   }
 
   __device__ __forceinline__ void load_samples(int row) const {
+    constexpr int kBatch = 8;
     __syncthreads();
     const int count = arguments.tiles_per_row * kGridSamples;
     const GlobalWord<Word>* from = arguments.samples + row * count;
-#pragma unroll 8
-    for (int i = thread; i < count; i += kThreads) samples.set(i, from[i].load());
+#pragma unroll 1
+    for (int first = thread; first < count; first += kBatch * kThreads) {  // loads beyond the end read the last sample again
+      Word batch[kBatch];
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) batch[i] = from[min(first + i * kThreads, count - 1)].load();
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) samples.set(min(first + i * kThreads, count - 1), batch[i]);
+    }
     __syncthreads();
   }
 
@@ -177,8 +184,15 @@ struct GridSortBlock {
     __syncthreads();
     const Word sample = samples.get(tile_of_row * kGridSamples + lane);
     int rank_in_some = 0;
-#pragma unroll 4
-    for (int other = thread / 32; other < tiles; other += kThreads / 32) rank_in_some += samples_before(other, sample);
+    constexpr int kBatch = 4, kWarps = kThreads / 32;
+#pragma unroll 1
+    for (int first = thread / 32; first < tiles; first += kBatch * kWarps) {
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        const int other = first + i * kWarps, before = samples_before(min(other, tiles - 1), sample);
+        rank_in_some += other < tiles ? before : 0;
+      }
+    }
     atomicAdd(&notes.ranks[lane], rank_in_some);
     __syncthreads();
     if (thread < kGridSamples && Traits::index(sample) != kNoIndex) {
