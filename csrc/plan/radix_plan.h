@@ -82,6 +82,9 @@ struct RadixPlan {
   int grid[3] = {0, 0, 0};               // persistent blocks
   int histogram_grid = 0;
   int64_t histogram_chunk = 0;  // keys of one row that a histogram block takes at a time
+  // 64-bit keys: how many are looked at to find out whether the high words tell nearly all keys apart, so that four digits are enough
+  // (cuda/radix/high_word_sample.cuh). 0: not asked.
+  int high_word_samples = 0;
   int64_t look_back_words = 0;  // per table
   int64_t cleared_bytes = 0;    // at the start of the workspace: zeroed before the first kernel
 
@@ -142,6 +145,18 @@ inline TileClass choose_tile_class(const SortProblem& problem, const DeviceTrait
 
 }  // namespace radix_plan_detail
 
+// The largest table of samples fits the shared memory of the histogram; fewer than 4096 keys are not worth the question.
+constexpr int kMostHighWordSamples = 8192;
+
+// Twice the square root of the length. Only sorts of whole keys in one row take this way, and their outputs must hold the keys.
+inline int high_word_samples(const SortProblem& problem, bool wide) {
+  if (problem.key.bytes != 8 || problem.rows != 1 || wide || problem.keys_out == nullptr) return 0;
+  if (!problem.whole_key() || problem.length < 4096) return 0;
+  int64_t samples = 1024;
+  while (samples < kMostHighWordSamples && samples * samples < 4 * problem.length) samples *= 2;
+  return static_cast<int>(samples);
+}
+
 // Needs rows >= 1, length >= 1, 0 <= begin_bit <= end_bit <= key bits, and at least one output. `max_narrow_length` is for tests of the
 // wide form.
 inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits& device, int64_t max_narrow_length = kMaxNarrowLength) {
@@ -153,6 +168,8 @@ inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits&
   plan.indexed = problem.indices_out != nullptr;
   plan.wide = problem.length > max_narrow_length;
   plan.tile_class = plan.wide ? TileClass::kLarge : choose_tile_class(problem, device, plan.indexed);
+
+  plan.high_word_samples = high_word_samples(problem, plan.wide);
 
   int64_t most_tiles = 0;
   for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {

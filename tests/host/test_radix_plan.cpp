@@ -146,6 +146,30 @@ void check_windows() {
   }
 }
 
+// The question of the high words is asked for whole 64-bit keys in one row, and the tables of the look-back have room for the starts of all
+// runs of more than 32 equal high words.
+void check_high_word_samples() {
+  const DeviceTraits device;
+  auto samples = [&](const SortProblem& problem) { return plan_radix_sort(problem, device).high_word_samples; };
+  CHECK(samples(make_problem(8, 1, 4095, true, 8)) == 0);
+  CHECK(samples(make_problem(8, 1, 4096, true, 8)) == 1024);
+  CHECK(samples(make_problem(8, 1, 1 << 22, true, 0)) == 4096);
+  CHECK(samples(make_problem(8, 1, 1 << 28, true, 4)) == kMostHighWordSamples);
+  CHECK(samples(make_problem(8, 2, 1 << 22, true, 8)) == 0);
+  CHECK(samples(make_problem(8, 1, 1 << 22, false, 8)) == 0);
+  CHECK(samples(make_problem(4, 1, 1 << 22, true, 8)) == 0);
+  SortProblem window = make_problem(8, 1, 1 << 22, true, 8);
+  window.begin_bit = 1;
+  CHECK(samples(window) == 0);
+  for (int64_t length = 4096; length < int64_t{1} << 30; length += length / 3) {
+    for (int index_bytes : {0, 4, 8}) {
+      const RadixPlan plan = plan_radix_sort(make_problem(8, 1, length, true, index_bytes), device);
+      CHECK(plan.look_back_offset[1] == plan.look_back_offset[0] + plan.look_back_words * 4);
+      CHECK(plan.look_back_words * 2 >= length / 33);
+    }
+  }
+}
+
 void check_tile_choice() {
   DeviceTraits device;
   auto tile_class = [&](int64_t rows, int64_t length) {
@@ -166,6 +190,7 @@ int main() {
   check_all_shapes();
   check_budget();
   check_windows();
+  check_high_word_samples();
   check_tile_choice();
   return report();
 }

@@ -19,6 +19,7 @@
 #include "../primitives/kernel_setup.h"
 #include "../primitives/shared_memory.cuh"
 #include "digit_histogram.h"
+#include "high_word_sample.cuh"
 #include "radix_control.cuh"
 
 namespace gpusort {
@@ -303,6 +304,18 @@ __global__ __launch_bounds__(kThreads, 1) void digit_histogram_kernel(const __gr
     count_digits<Key, Count, true, true>(arguments, counters, report_words);
   } else {
     count_digits<Key, Count, true, false>(arguments, counters, report_words);
+  }
+  if constexpr (sizeof(Key) == 8) {
+    if (arguments.high_word_samples == 0) return;
+    if (threadIdx.x == 0) {  // it has also written the block's report
+      __threadfence();
+      report_words[0] = atomicAdd(&arguments.control->histogram_blocks, 1u);
+      __threadfence();
+    }
+    __syncthreads();
+    if (report_words[0] + 1 != gridDim.x) return;
+    __syncthreads();
+    choose_high_word_first<kThreads>(arguments, reinterpret_cast<unsigned long long*>(counters), report_words);
   }
 }
 

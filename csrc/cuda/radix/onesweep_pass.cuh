@@ -108,7 +108,7 @@ struct OnesweepBlock {
   __device__ __forceinline__ OnesweepBlock(const PassArguments<Key>& a, const PassRole& r, uint32_t shared_base)
       : arguments(a),
         role(r),
-        view(DigitView<Key, kExact>::make(a, r.digit)),
+        view(DigitView<Key, kExact>::make(a, r)),
         shared(shared_base),
         thread(threadIdx.x),
         lane(threadIdx.x & 31),

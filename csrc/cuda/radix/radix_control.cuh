@@ -27,6 +27,9 @@ struct RadixControl {
   uint32_t nan_zeros[2];  // bits clear in some NaN
   uint32_t tickets[kMaxRadixPasses];  // one counter per slot: the next tile
   uint32_t mended_tiles;              // tiles whose order the verification found wrong, for tests
+  uint32_t histogram_blocks;          // that have reported
+  uint32_t high_word_first;           // sort by the digits of the high word alone; high_word_ties.h does the rest
+  uint32_t long_ties;                 // runs of equal high words that are too long to be sorted by one thread
   uint32_t other_patterns;            // some key is not the pattern that its code is turned back into (ambiguous_keys.h)
 };
 static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the plan reserves less");
@@ -37,8 +40,9 @@ struct PassRole {
   int step;   // which of them this slot sorts by
   int digit;  // its number among all digits
   bool active;
-  bool final;  // writes the outputs
-  int target;  // record buffers
+  bool final;      // writes the outputs
+  bool high_word;  // 64-bit keys: only digits of the high word are sorted by
+  int target;      // record buffers
   int source;
 };
 
@@ -47,8 +51,11 @@ __device__ __forceinline__ PassRole pass_role(const RadixControl* control, PassK
   uint32_t digits = 0;
   for (int digit = 0; digit < passes; ++digit) digits |= (bits >> (digit * kRadixBits) & (kRadixBins - 1)) != 0 ? 1u << digit : 0u;
   if (control->unsorted == 0) digits = 0;
+  const bool high_word = control->high_word_first != 0;
+  if (high_word) digits &= ~0u << 32 / kRadixBits;
 
   PassRole role;
+  role.high_word = high_word;
   role.live = __popc(digits);
   role.step = kind == PassKind::kLast ? role.live - 1 : slot;
   role.active = kind == PassKind::kFirst || (kind == PassKind::kMiddle ? slot < role.live - 1 : role.live > 1);

@@ -5,6 +5,9 @@
 //   3. onesweep_pass.cuh: one slot per 8-bit digit, each one read and one write of the data. Which slots work, on which digit and between
 //      which buffers, is decided on the device (radix_control.cuh); a slot that is not needed leaves at once
 //
+//   4. 64-bit keys whose high words are nearly all different are sorted by these alone; high_word_ties.cu then orders the few ties
+//   5. ambiguous_keys.cu, for floats and bool
+//
 // Traffic for 32-bit keys with int64 indices: 4 (histogram) + 4 + 8 (first) + 2 * 16 (middle) + 8 + 12 (last) = 68 bytes per element.
 // The index is implied in the first slot, 32 bits between slots, and widened in the last. Keys travel as codes (staged_record.cuh).
 #include "radix_sort.h"
@@ -13,6 +16,7 @@
 
 #include "ambiguous_keys.h"
 #include "digit_histogram.h"
+#include "high_word_ties.h"
 #include "pass_arguments.h"
 #include "radix_control.cuh"
 #include "wide_pass.h"
@@ -54,6 +58,7 @@ cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, 
   arguments.begin_bit = problem.begin_bit;
   arguments.window_bits = problem.end_bit - problem.begin_bit;
   arguments.codes_meet = codes_may_meet(problem.key.kind);
+  arguments.high_word_samples = static_cast<uint32_t>(plan.high_word_samples);
   arguments.track_equal_codes = !plan.indexed && arguments.codes_meet;
   return launch_digit_histogram(arguments, plan.wide, plan.histogram_grid, stream);
 }
@@ -94,6 +99,12 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
     const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
                                            : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
     if (error != cudaSuccess) return error;
+  }
+  if constexpr (sizeof(Key) == 8) {
+    if (plan.high_word_samples > 0) {  // nobody needs the look-back tables any more
+      const cudaError_t error = launch_high_word_ties(arguments, arguments.look_back[0], plan.grid[0], stream);
+      if (error != cudaSuccess) return error;
+    }
   }
   if (plan.passes == 0 || !arguments.codes_meet || problem.keys_out == nullptr) return cudaSuccess;
   return launch_ambiguous_keys(arguments, plan.indexed, plan.grid[0] * 4, stream);

@@ -87,16 +87,16 @@ struct DigitView {
   bool high;             // 64-bit keys: the digit starts in the high word
   Code so_far;           // mask of the bits sorted by, with this digit
 
-  __device__ __forceinline__ static DigitView make(const PassArguments<Key>& arguments, int digit) {
+  __device__ __forceinline__ static DigitView make(const PassArguments<Key>& arguments, const PassRole& role) {
     DigitView view;
     view.clamp = arguments.order.clamp;
     view.zero = arguments.order.zero;
     view.complement = arguments.order.complement;
-    const uint32_t first = arguments.begin_bit + digit * kRadixBits;
-    const uint32_t bits = min(arguments.window_bits - digit * kRadixBits, kRadixBits);
+    const uint32_t first = arguments.begin_bit + role.digit * kRadixBits;
+    const uint32_t bits = min(arguments.window_bits - role.digit * kRadixBits, kRadixBits);
     const uint32_t digit_mask = (1u << bits) - 1;
     view.so_far = static_cast<Code>(static_cast<Code>(~Code{0}) >> (sizeof(Code) * 8 - first - bits)) &
-                  static_cast<Code>(~Code{0} << arguments.begin_bit);
+                  static_cast<Code>(~Code{0} << (sizeof(Key) == 8 && role.high_word ? 32 : arguments.begin_bit));
     view.high = first >= 32;
     view.shift = sizeof(Key) == 8 ? first & 31 : (first - 2) & 31;
     view.mask = sizeof(Key) == 8 ? digit_mask : digit_mask << 2;
