@@ -564,17 +564,19 @@ def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool =
 
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-_NOT_GATHERED = (torch.bool, torch.uint16, torch.uint32, torch.uint64)  # by torch, or not bit for bit
+_GATHERED_BY_TORCH = (  # bit for bit: bool becomes 0 and 1, NaN of the small floats changes, and others are refused
+    *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float32, torch.float64, torch.complex64, torch.complex128),
+)
 
 
 def _take(source: Tensor, dim: int, indices: Tensor) -> Tensor:
     """source in the order of the indices, bit for bit."""
-    small_float = source.is_floating_point() and source.element_size() <= 2  # torch's gather changes NaN, or refuses the dtype
-    if small_float and _derivative_wanted(source):
+    if source.dtype in _GATHERED_BY_TORCH:
+        return source.gather(dim, indices)
+    if source.is_floating_point() and _derivative_wanted(source):
         return take_differentiably(source, dim, indices)
-    if small_float or source.dtype in _NOT_GATHERED:
-        return source.view(_BITS[source.element_size()]).gather(dim, indices).view(source.dtype)
-    return source.gather(dim, indices)
+    return source.view(_BITS[source.element_size()]).gather(dim, indices).view(source.dtype)
 
 
 def _derivative_wanted(tensor: Tensor) -> bool:

@@ -110,7 +110,8 @@ void check_width(std::mt19937_64& random) {
     for (const int64_t length : {1, 2, 17, 100, 300, 5000, 300000}) {
       const int64_t rows = length <= 300 ? 7 : 1;
       const Case<U> data{make_keys<U>(rows * length, kind, random), rows, length};
-      for (const SortMethod method : {SortMethod::kAuto, SortMethod::kRadix, SortMethod::kMerge}) {
+      for (const SortMethod method :
+           {SortMethod::kAuto, SortMethod::kRadix, SortMethod::kMerge, SortMethod::kBitonic, SortMethod::kSample}) {
         for (const int threads : {1, 3}) {
           if (length > 5000 && (threads == 1 || kind == 1 || kind == 2 || method == SortMethod::kAuto)) continue;
           SortPlan plan = make_sort_plan(rows, length, threads, method);
