@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "../cuda/bitonic/bitonic_sort.h"
+#include "../cuda/grid_sort/grid_sort.h"
 #include "../cuda/layout/complex_keys.h"
 #include "../cuda/layout/strided_copy.h"
 #include "../cuda/merge_sort/merge_sort.h"
@@ -75,6 +76,8 @@ inline void sort_packed_rows(const SortProblem& problem, SortAlgorithm requested
   const DeviceTraits& traits = scope.traits();
   switch (choose_sort_algorithm(problem, requested, traits)) {
     case SortAlgorithm::kRows: return launch_planned(launch_row_sort, problem, plan_row_sort(problem, traits), "sort rows", like, scope);
+    case SortAlgorithm::kGrid:
+      return launch_planned(launch_grid_sort, problem, plan_grid_sort(problem, traits), "sort rows over the grid", like, scope);
     case SortAlgorithm::kMerge: {
       const MergeSortPlan plan = plan_merge_sort(problem, traits);
       check(plan.possible, PythonError::kRuntime, "algorithm is 'merge', but this GPU has too little shared memory for its runs (",

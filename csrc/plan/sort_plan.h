@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "grid_sort_plan.h"
 #include "row_plan.h"
 #include "sort_problem.h"
 
@@ -13,6 +14,7 @@ namespace gpusort {
 enum class SortAlgorithm {
   kAuto,
   kRows,              // rows that fit on chip; kAuto alone chooses it
+  kGrid,              // few rows that fit the chip as a whole; kAuto alone chooses it
   kRadix,             // R5, the production radix sort
   kMerge,             // S1 to S3
   kBitonic,           // O1
@@ -68,9 +70,23 @@ inline bool parse_radix_kernel(const std::string& name, std::optional<int64_t> d
   return true;
 }
 
+namespace sort_plan_detail {
+
+// Rows that would leave most of the GPU idle, one block or a few tiles each, are cut over all of it in one launch instead.
+constexpr int64_t kGridMinLength = 6144;             // of one row; shorter ones take one block less than 16 us
+constexpr int64_t kGridMaxNumel = int64_t{1} << 20;  // of all rows; the passes of the radix sort are as fast then
+
+inline bool grid_is_faster(const SortProblem& problem, const DeviceTraits& traits) {
+  return problem.whole_key() && problem.length >= kGridMinLength && problem.numel() <= kGridMaxNumel &&
+         problem.rows * 8 <= traits.sm_count && problem.length <= grid_sort_max_length(problem.key.bytes, problem.rows, traits);
+}
+
+}  // namespace sort_plan_detail
+
 // A row that fits on chip is read once and written once, which no sequence of passes can beat. Bit windows are the radix sort's business.
 inline SortAlgorithm choose_sort_algorithm(const SortProblem& problem, SortAlgorithm requested, const DeviceTraits& traits) {
   if (requested != SortAlgorithm::kAuto) return requested;
+  if (sort_plan_detail::grid_is_faster(problem, traits)) return SortAlgorithm::kGrid;
   if (problem.whole_key() && problem.length <= row_sort_max_length(problem.key.bytes, traits)) return SortAlgorithm::kRows;
   return SortAlgorithm::kRadix;
 }
