@@ -1,0 +1,244 @@
+// A tile on its way into a block: where it lies, its loads, and the ranks of its records within the warps. The first half of
+// onesweep_pass.cuh; its state are the registers of one thread.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "../primitives/look_back.cuh"
+#include "../primitives/shared_memory.cuh"
+#include "pass_arguments.h"
+#include "radix_control.cuh"
+#include "staged_record.cuh"
+#include "tile_ranks.cuh"
+
+namespace gpusort {
+
+// kPermutePeriod is for tests of the verification: one ranking instruction in so many has its values reversed among equal digits. 0: none.
+template <class Key_, bool kIndexed_, PassKind kKind_, TileClass kClass_, int kPermutePeriod_ = 0>
+struct PassPolicy {
+  using Key = Key_;
+  static constexpr bool kIndexed = kIndexed_;
+  static constexpr PassKind kKind = kKind_;
+  static constexpr bool kFromKeys = kKind == PassKind::kFirst;
+  static constexpr TileShape kShape = radix_tile_shape(sizeof(Key), kIndexed, kClass_, kKind);
+  static constexpr int kTileItems = kShape.tile_items();
+  static constexpr int kStagedBytes = radix_staged_bytes(sizeof(Key), kIndexed, kKind);
+  static constexpr int kSharedBytes = radix_shared_bytes(kShape, kStagedBytes);
+  static constexpr int kPermutePeriod = kPermutePeriod_;
+};
+
+// kExact: keys alone whose codes do not tell all, in the ordered form.
+template <class Policy, bool kExact>
+struct RankedTile {
+  using Key = typename Policy::Key;
+  using Code = CodeOf<Key>;
+  static constexpr bool kIndexed = Policy::kIndexed;
+  static constexpr bool kFromKeys = Policy::kFromKeys;
+  using Record = StagedRecord<Key, kIndexed, kFromKeys>;
+  using Word = typename Record::Word;
+  using Input = typename Record::Input;
+  static constexpr bool k64 = Record::k64;
+  static constexpr bool kSplit = Record::kSplit;
+  static constexpr uint32_t kUnit = Record::kUnit, kScale = Record::kScale;
+
+  static constexpr int kThreads = Policy::kShape.threads;
+  static constexpr int kItems = Policy::kShape.items;
+  static constexpr int kGroup = Policy::kShape.group;
+  static constexpr int kGroups = kItems / kGroup;
+  static constexpr int kWarps = kThreads / 32;
+  static constexpr uint32_t kTileItems = kThreads * kItems;
+  static constexpr int kLoadedIndices = kSplit && !kFromKeys ? kItems : 1;
+  static constexpr int kLookBackWidth = 4;
+  static constexpr int kFewDigitsLanes = 22;  // of 32 lanes with one digit in a sample: few digits
+  static_assert(kItems % kGroup == 0 && kGroup % 2 == 0 && kThreads >= kRadixBins, "");
+  static_assert(32 * kItems * kUnit < 65536, "two ranks share a register");
+  static_assert(kTileItems <= kMaxLookBackCount && kTileItems <= 65536, "");
+
+  // Shared memory: histograms of the warps | offsets of the bins | words below | records | indices of split records.
+  static constexpr uint32_t kOffsets = kWarps * kRadixBins * 4;
+  static constexpr uint32_t kWarpSums = kOffsets + kRadixBins * 4;  // 8 words
+  static constexpr uint32_t kNextTile = kWarpSums + 32;
+  static constexpr uint32_t kOneDigit = kWarpSums + 36;       // one digit fills half of the tile
+  static constexpr uint32_t kFewDigitVotes = kWarpSums + 40;  // warps that saw few digits
+  static constexpr uint32_t kFewDigits = kWarpSums + 44;      // half of them did, in the tile before
+  static constexpr uint32_t kRecords = kOffsets + kPassScratchBytes;
+  static constexpr uint32_t kIndices = kRecords + kTileItems * sizeof(Word);
+  static_assert(kIndices + (kSplit ? kTileItems * 4 : 0) == Policy::kSharedBytes, "the plan and the kernel agree");
+
+  struct TilePlace {
+    uint64_t row_start;  // of the row, in items
+    uint32_t row;
+    uint32_t number;  // of the tile, in its row
+    uint32_t first;   // position in the row
+    uint32_t items;
+    __device__ __forceinline__ bool full() const { return items == kTileItems; }
+  };
+
+  const PassArguments<Key>& arguments;
+  const PassRole role;
+  const DigitView<Key, kExact> view;
+  const uint32_t shared, thread, lane, warp;
+  const uint32_t own;        // place in the tile of this thread's first item; the others follow 32 apart
+  const uint32_t histogram;  // of this warp
+  Input input[kItems];
+  uint32_t input_index[kLoadedIndices];
+  uint32_t ranks[kItems / 2];  // two 16-bit ranks each, in bytes
+
+  __device__ __forceinline__ RankedTile(const PassArguments<Key>& a, const PassRole& r, uint32_t shared_base)
+      : arguments(a),
+        role(r),
+        view(DigitView<Key, kExact>::make(a, r)),
+        shared(shared_base),
+        thread(threadIdx.x),
+        lane(threadIdx.x & 31),
+        warp(threadIdx.x >> 5),
+        own((threadIdx.x >> 5) * (32 * kItems) + (threadIdx.x & 31)),
+        histogram(shared_base + (threadIdx.x >> 5) * (kRadixBins * 4)) {}
+
+  __device__ __forceinline__ TilePlace place_of(uint32_t tile) const {
+    TilePlace place;
+    place.row = arguments.rows == 1 ? 0 : tile / arguments.tiles_per_row;
+    place.number = tile - place.row * arguments.tiles_per_row;
+    place.first = place.number * kTileItems;
+    place.items = min(arguments.length - place.first, kTileItems);
+    place.row_start = static_cast<uint64_t>(place.row) * arguments.length;
+    return place;
+  }
+
+  // ---- load -------------------------------------------------------------------------------------------------------------------------
+
+  __device__ __forceinline__ void load_item(int item, uint64_t position) {
+    if constexpr (kFromKeys) {
+      if constexpr (k64)
+        input[item] = reinterpret_cast<const uint2*>(arguments.keys_in)[position];
+      else
+        input[item] = arguments.keys_in[position];
+    } else {
+      const void* records = arguments.records[role.source];
+      if constexpr (kIndexed || k64)
+        input[item] = static_cast<const uint2*>(records)[position];
+      else
+        input[item] = static_cast<const Key*>(records)[position];
+      if constexpr (kSplit) input_index[item] = arguments.record_indices[role.source][position];
+    }
+  }
+
+  __device__ __forceinline__ void load_group(const TilePlace& place, int group) {
+    const uint64_t position = place.row_start + place.first + own;
+    if (place.full()) {
+#pragma unroll
+      for (int k = 0; k < kGroup; ++k) load_item(group * kGroup + k, position + (group * kGroup + k) * 32);
+    } else {
+#pragma unroll
+      for (int k = 0; k < kGroup; ++k) {
+        const int item = group * kGroup + k;
+        if (own + item * 32 < place.items) {
+          load_item(item, position + item * 32);
+        } else if constexpr (!kFromKeys) {
+          input[item] = Record::pad();
+          if constexpr (kSplit) input_index[item] = ~0u;
+        }
+      }
+    }
+  }
+
+  // Brings a tile into L2 while this one is scanned and scattered. One thread calls.
+  __device__ __forceinline__ void prefetch(uint32_t tile) const {
+#if __CUDA_ARCH__ >= 900
+    const TilePlace place = place_of(tile);
+    constexpr uint32_t kBytes = kFromKeys || !(kIndexed && !k64) ? sizeof(Key) : 8;
+    constexpr uint32_t kStep = 16384;
+    const char* base =
+        kFromKeys ? reinterpret_cast<const char*>(arguments.keys_in) : static_cast<const char*>(arguments.records[role.source]);
+    const uint64_t start = reinterpret_cast<uint64_t>(base) + (place.row_start + place.first) * kBytes;
+    const uint64_t end = start + static_cast<uint64_t>(place.items) * kBytes & ~uint64_t{15};
+    for (uint64_t at = start & ~uint64_t{15}; at < end; at += kStep) {
+      const uint32_t bytes = static_cast<uint32_t>(min(end - at, uint64_t{kStep}));
+      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(at), "r"(bytes) : "memory");
+    }
+#endif
+  }
+
+  // ---- rank -------------------------------------------------------------------------------------------------------------------------
+
+  __device__ __forceinline__ uint32_t digit_offset(int item) const {
+    return view.offset(Record::key_of_input(input[item]));
+  }
+
+  // Keys as they were read become keys as they travel; pads fill a ragged tile.
+  __device__ __forceinline__ void encode(const TilePlace& place) {
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      const Key bits = static_cast<Key>(Record::key_of_input(input[item]));
+      const Key key = kExact ? arguments.order.to_ordered(bits) : arguments.order.code(bits);
+      if constexpr (k64)
+        input[item] = Record::split(key);
+      else
+        input[item] = key;
+    }
+    if (place.full()) return;
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      if (own + item * 32 >= place.items) input[item] = Record::pad();
+    }
+  }
+
+  // Samples two items of every lane: do many lanes share a digit? The block goes by the votes on the tile before: warps on both ways at
+  // once delay each other.
+  __device__ __forceinline__ void vote_on_few_digits() const {
+    bool vote = false;
+#pragma unroll
+    for (int item = 0; item < kItems; item += kItems / 2) {
+      const uint32_t digit = digit_offset(item);
+      const uint32_t same0 = __ballot_sync(~0u, digit == __shfl_sync(~0u, digit, 0));
+      const uint32_t digit1 = __shfl_sync(~0u, digit, ~same0 != 0 ? __ffs(~same0) - 1 : 0);
+      const uint32_t same1 = __ballot_sync(~0u, digit == digit1);
+      vote |= max(__popc(same0), __popc(same1)) >= kFewDigitsLanes;
+    }
+    if (vote && lane == 0) add_shared(shared + kFewDigitVotes, 1);
+  }
+
+  template <class Rank>
+  __device__ __forceinline__ void rank_groups(Rank rank_group) {
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+      uint32_t counter[kGroup], rank[kGroup];
+#pragma unroll
+      for (int k = 0; k < kGroup; ++k) counter[k] = digit_offset(group * kGroup + k) | histogram;
+      rank_group(group, counter, rank);
+#pragma unroll
+      for (int k = 0; k < kGroup; k += 2) ranks[(group * kGroup + k) / 2] = rank[k] | rank[k + 1] << 16;
+    }
+  }
+
+  __device__ __forceinline__ void rank_tile(const TilePlace& place) {
+    if constexpr (kFromKeys) encode(place);
+    using Group = uint32_t[kGroup];
+    if constexpr (kExact) {
+      rank_groups([&](int group, const Group& counter, Group& rank) {
+        uint32_t valid = 0;
+#pragma unroll
+        for (int k = 0; k < kGroup; ++k) valid |= own + (group * kGroup + k) * 32 < place.items ? 1u << k : 0u;
+        rank_in_lane_order<kGroup, kUnit>(counter, valid, rank, lane);
+      });
+    } else {
+      vote_on_few_digits();
+      if (load_shared(shared + kFewDigits) != 0) {
+        rank_groups([&](int, const Group& counter, Group& rank) { rank_few_digits<kGroup, kUnit>(counter, rank, lane); });
+      } else {
+        rank_groups([&](int, const Group& counter, Group& rank) { rank_by_atomics<kGroup, kUnit, Policy::kPermutePeriod>(counter, rank); });
+      }
+    }
+  }
+
+  __device__ __forceinline__ void clear_histogram() const {
+#pragma unroll
+    for (int k = 0; k < 2; ++k) clear_shared_16_bytes(histogram + lane * 16 + k * 512);
+    __syncwarp();
+  }
+};
+
+}  // namespace gpusort
