@@ -24,6 +24,9 @@ cudaError_t launch_policy(const PassArguments<typename Policy::Key>& arguments, 
       const cudaError_t error = launch_form<Policy, true>(arguments, grid, stream);
       if (error != cudaSuccess) return error;
     }
+    if constexpr (sizeof(typename Policy::Key) == 1) {
+      if (!arguments.partial_window()) return cudaSuccess;  // the other form would never have work: see byte_runs.h
+    }
   }
   return launch_form<Policy, false>(arguments, grid, stream);
 }

@@ -4,9 +4,9 @@
 //   2. digit_histogram.cu: one read counts all digits of all rows, and finds constant digits and sorted rows
 //   3. onesweep_pass.cuh: one slot per 8-bit digit, each one read and one write of the data. Which slots work, on which digit and between
 //      which buffers, is decided on the device (radix_control.cuh); a slot that is not needed leaves at once
-//
-//   4. 64-bit keys whose high words are nearly all different are sorted by these alone; high_word_ties.cu then orders the few ties
-//   5. ambiguous_keys.cu, for floats and bool
+//   4. 8-bit keys without indices need no slot: byte_runs.cu writes what was counted
+//   5. 64-bit keys whose high words are nearly all different are sorted by these alone; high_word_ties.cu then orders the few ties
+//   6. ambiguous_keys.cu, for floats and bool
 //
 // Traffic for 32-bit keys with int64 indices: 4 (histogram) + 4 + 8 (first) + 2 * 16 (middle) + 8 + 12 (last) = 68 bytes per element.
 // The index is implied in the first slot, 32 bits between slots, and widened in the last. Keys travel as codes (staged_record.cuh).
@@ -15,6 +15,7 @@
 #include <cuda_runtime.h>
 
 #include "ambiguous_keys.h"
+#include "byte_runs.h"
 #include "digit_histogram.h"
 #include "high_word_ties.h"
 #include "pass_arguments.h"
@@ -99,6 +100,12 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
     const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
                                            : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
     if (error != cudaSuccess) return error;
+  }
+  if constexpr (sizeof(Key) == 1) {
+    if (!plan.indexed && !arguments.partial_window()) {
+      const cudaError_t error = launch_byte_runs(arguments, plan.grid[0] * 8, stream);
+      if (error != cudaSuccess) return error;
+    }
   }
   if constexpr (sizeof(Key) == 8) {
     if (plan.high_word_samples > 0) {  // nobody needs the look-back tables any more
