@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kKeysPerThread = 4;
+constexpr int kBlocksPerSm = 6;  // all resident at once
 constexpr int kLongThreads = 1024;
 
 struct NoIndex {};
@@ -67,7 +68,7 @@ struct TiedItems {
 };
 
 template <class Index>
-__global__ void __launch_bounds__(kThreads, 6)
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     short_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments, uint32_t* long_ties) {
   RadixControl* control = arguments.control;
   if (control->high_word_first == 0) return;
@@ -150,7 +151,7 @@ __global__ void __launch_bounds__(kLongThreads)
 
 template <class Index>
 cudaError_t launch(const PassArguments<uint64_t>& arguments, uint32_t* long_ties, int sm_blocks, cudaStream_t stream) {
-  short_ties_kernel<Index><<<sm_blocks * 8, kThreads, 0, stream>>>(arguments, long_ties);
+  short_ties_kernel<Index><<<sm_blocks * kBlocksPerSm, kThreads, 0, stream>>>(arguments, long_ties);
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) return error;
   long_ties_kernel<Index><<<sm_blocks, kLongThreads, 0, stream>>>(arguments, long_ties);
