@@ -30,11 +30,10 @@ struct MergeRange {
   GPUSORT_HD Index length() const { return a_length() + b_length(); }
 };
 
-// How many of the first `rank` outputs come from a. `a` and `b` are anything with operator[]; less(x, y) is strict. 0 <= rank <= m + n.
+// How many of the first `rank` outputs come from a, if that is known to be within [low, high]; low >= rank - n, high <= min(rank, m). `a`
+// and `b` are anything with operator[]; less(x, y) is strict.
 template <class Index, class A, class B, class Less>
-GPUSORT_HD Index co_rank(Index rank, const A& a, Index a_length, const B& b, Index b_length, Less less) {
-  Index low = rank > b_length ? rank - b_length : Index{0};
-  Index high = rank < a_length ? rank : a_length;
+GPUSORT_HD Index co_rank_between(Index low, Index high, Index rank, const A& a, const B& b, Less less) {
   while (low < high) {
     const Index middle = low + (high - low) / 2;  // low <= middle < high keeps a[middle] and b[rank - 1 - middle] inside
     if (less(b[rank - 1 - middle], a[middle])) {
@@ -44,6 +43,14 @@ GPUSORT_HD Index co_rank(Index rank, const A& a, Index a_length, const B& b, Ind
     }
   }
   return low;
+}
+
+// The same with nothing known. 0 <= rank <= m + n.
+template <class Index, class A, class B, class Less>
+GPUSORT_HD Index co_rank(Index rank, const A& a, Index a_length, const B& b, Index b_length, Less less) {
+  const Index low = rank > b_length ? rank - b_length : Index{0};
+  const Index high = rank < a_length ? rank : a_length;
+  return co_rank_between(low, high, rank, a, b, less);
 }
 
 // The split at output rank k of a piece that is known to start and end at some splits.

@@ -76,8 +76,9 @@ int main() {
     const MergeTile tile = ring_tile(key_bytes);
     CHECK((tile.ring & (tile.ring - 1)) == 0 && 2 * tile.outputs() + 1 + 2 * (16 / key_bytes) <= tile.ring);
   }
-  // A large merge streams, a small one is spread over the multiprocessors.
-  CHECK(plan_merge(problem_of(4, 1, 1 << 26, 1 << 26), MergeKernel::kAuto, h200).kernel == MergeKernel::kCircular);
+  // A large merge has its cuts found ahead, a small one is spread over the multiprocessors.
+  const MergePlan large = plan_merge(problem_of(4, 1, 1 << 26, 1 << 26), MergeKernel::kAuto, h200);
+  CHECK(large.kernel == MergeKernel::kTiled && large.piece == large_tile(4).outputs() && large.cuts_in_workspace);
   const MergePlan small = plan_merge(problem_of(4, 1, 1 << 16, 1 << 16), MergeKernel::kAuto, h200);
   CHECK(small.kernel == MergeKernel::kTiled && small.pieces_per_row >= 100 && small.workspace_bytes == 0);
 

@@ -28,6 +28,7 @@ struct KeySpan {
     whole_end = reinterpret_cast<const U*>(words + count) > valid_end ? count - 1 : count;
   }
 
+  __device__ bool all_whole() const { return whole_begin == 0 && whole_end == count; }
   __device__ bool is_whole(int word) const { return word >= whole_begin && word < whole_end; }
   __device__ bool is_valid(int word, int element) const {
     const U* address = reinterpret_cast<const U*>(words + word) + element;
@@ -42,9 +43,16 @@ struct KeySpan {
     return loaded;
   }
 
-  __device__ void encode_ragged(int word, KeyWord<U>& loaded, const MergeKeys<U>& keys, bool& special) const {
+  // Encodes it, with sentinels where no key may be read. True if it holds special keys.
+  __device__ bool encode_ragged(int word, KeyWord<U>& loaded, const MergeKeys<U>& keys) const {
+    bool special = false;
 #pragma unroll
-    for (int e = 0; e < kWord; ++e) loaded.key[e] = is_valid(word, e) ? keys.encode(loaded.key[e], special) : MergeKeys<U>::kSentinel;
+    for (int e = 0; e < kWord; ++e) {
+      const U key = keys.encode(loaded.key[e]);
+      special = special || (is_valid(word, e) && keys.is_special(key));
+      loaded.key[e] = is_valid(word, e) ? key : MergeKeys<U>::kSentinel;
+    }
+    return special;
   }
 };
 

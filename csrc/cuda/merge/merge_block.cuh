@@ -9,48 +9,90 @@
 #pragma once
 
 #include "../../core/serial_merge.h"
+#include "../../core/sorting_network.h"
 #include "merge_arguments.cuh"
 
 namespace gpusort {
 
 constexpr uint32_t kFromB = 0x8000;  // in a position: an element of b; the low 15 bits are the place in the tile's part of a or b
 
-// Merge keys: the ordered form of a key, complemented when descending. They can be turned back, and they compare like codes but for keys
-// that differ only in what codes leave out, the sign of a zero or the bits of a NaN. The largest merge key stands behind an input's last
-// element as a sentinel. A tile that holds a -0.0, a NaN or a key equal to the sentinel is called special: it is merged with care
-// (merge_thread_special); all others by comparing merge keys as they are and without looking at ends.
+// Merge keys: a key with its bits flipped so that they compare as unsigned numbers, complemented when descending. They can be turned back,
+// and they compare like codes but for keys that differ only in what codes leave out, the sign of a zero or the bits of a NaN. The largest
+// merge key stands behind an input's last element as a sentinel. A tile that holds a -0.0, a NaN or a key equal to the sentinel is called
+// special: it is merged with care (merge_thread_special); all others by comparing merge keys as they are.
 template <class U>
 struct MergeKeys {
   static constexpr U kSentinel = static_cast<U>(~U{0});
 
   KeyOrder<U> order;
-  bool lossy_codes;
+  U negative_flip;  // flipped where the top bit is set, and never the top bit itself
+  U flip;           // flipped in every key
 
-  __device__ explicit MergeKeys(const KeyOrder<U>& order_) : order(order_), lossy_codes(order_.zero != 0 || order_.clamp != kSentinel) {}
+  __device__ explicit MergeKeys(const KeyOrder<U>& order_)
+      : order(order_),
+        negative_flip(static_cast<U>(order_.positive_flip ^ order_.negative_flip)),
+        flip(static_cast<U>(order_.positive_flip ^ order_.complement)) {}
 
-  __device__ U encode(U bits, bool& special) const {
-    const U ordered = order.to_ordered(bits);
-    const U key = static_cast<U>(ordered ^ order.complement);
-    special = special || key == kSentinel;
-    if (lossy_codes) special = special || ordered > order.clamp || static_cast<U>(ordered + 1) == order.zero;
-    return key;
+  __device__ U flipped_if_negative(U bits) const {
+    return static_cast<U>(bits ^ (bits >> (KeyOrder<U>::kBits - 1) ? negative_flip : U{0}));
   }
-  __device__ U decode(U key) const { return order.from_ordered(static_cast<U>(key ^ order.complement)); }
-  __device__ U code(U key) const { return order.code_of_ordered(static_cast<U>(key ^ order.complement)); }
+  __device__ U encode(U bits) const { return static_cast<U>(flipped_if_negative(bits) ^ flip); }
+  __device__ U decode(U key) const { return flipped_if_negative(static_cast<U>(key ^ flip)); }
+  __device__ U ordered(U key) const { return static_cast<U>((key ^ order.complement) - order.lowest); }
+  __device__ U code(U key) const { return order.code_of_ordered(ordered(key)); }
+
+  __device__ bool is_special(U key) const {
+    if (key == kSentinel) return true;
+    const U value = ordered(key);
+    return value > order.clamp || (order.zero != 0 && static_cast<U>(value + 1) == order.zero);
+  }
+
+  // False if no key between two of a sorted run can be special, those two included.
+  __device__ bool may_be_special_between(U one, U other) const {
+    const U one_code = static_cast<U>(order.code(one) ^ order.complement),
+            other_code = static_cast<U>(order.code(other) ^ order.complement);
+    const U low = min(one_code, other_code), high = max(one_code, other_code);
+    return high >= order.clamp || encode(one) == kSentinel || encode(other) == kSentinel ||
+           (order.zero != 0 && low <= order.zero && order.zero <= high);
+  }
 };
 
-// Sixteen bytes of keys.
+// Sixteen bytes of keys. Narrow keys are encoded and decoded by fours or pairs, as the 32-bit registers that hold them.
 template <class U>
 struct KeyWord {
   static constexpr int kCount = 16 / static_cast<int>(sizeof(U));
+  static constexpr int kBits = KeyOrder<U>::kBits;
+  static constexpr uint32_t kOnes = kBits == 8 ? 0x01010101u : kBits == 16 ? 0x00010001u : 1u;
+  static constexpr uint32_t kTops = kOnes << (kBits % 32 == 0 ? 31 : kBits - 1);
   union {
     uint4 vector;
     U key[kCount];
+    uint32_t part[4];
   };
 
-  __device__ void encode(const MergeKeys<U>& keys, bool& special) {
+  // `negative` in the keys whose top bit is set.
+  __device__ static uint32_t flipped_if_negative(uint32_t keys, uint32_t negative) {
+    const uint32_t tops = keys & kTops;
+    return keys ^ ((tops - (tops >> (kBits % 32 == 0 ? 31 : kBits - 1))) & negative);
+  }
+
+  __device__ void encode(const MergeKeys<U>& keys) {
+    if constexpr (sizeof(U) < 4) {
 #pragma unroll
-    for (int e = 0; e < kCount; ++e) key[e] = keys.encode(key[e], special);
+      for (int p = 0; p < 4; ++p) part[p] = flipped_if_negative(part[p], keys.negative_flip * kOnes) ^ (keys.flip * kOnes);
+    } else {
+#pragma unroll
+      for (int e = 0; e < kCount; ++e) key[e] = keys.encode(key[e]);
+    }
+  }
+  __device__ void decode(const MergeKeys<U>& keys) {
+    if constexpr (sizeof(U) < 4) {
+#pragma unroll
+      for (int p = 0; p < 4; ++p) part[p] = flipped_if_negative(part[p] ^ (keys.flip * kOnes), keys.negative_flip * kOnes);
+    } else {
+#pragma unroll
+      for (int e = 0; e < kCount; ++e) key[e] = keys.decode(key[e]);
+    }
   }
 };
 
@@ -97,18 +139,21 @@ struct TileOutputs {
   __device__ static int place_of_word(int word) { return kExchange ? word ^ (word >> 3 & 7) : word; }
   __device__ static U& at(U* outputs, int index) { return outputs[place_of_word(index / kWord) * kWord + index % kWord]; }
 
-  __device__ static void put(U* outputs, const U (&items)[kItems]) {
+  // Leaves a thread's merge keys there, decoded.
+  template <class Item>
+  __device__ static void put(U* outputs, const Item (&items)[kItems], const MergeKeys<U>& keys) {
     if constexpr (kWholeWords) {
 #pragma unroll
       for (int word = 0; word < kWordsPerThread; ++word) {
         KeyWord<U> packed;
 #pragma unroll
-        for (int e = 0; e < kWord; ++e) packed.key[e] = items[word * kWord + e];
+        for (int e = 0; e < kWord; ++e) packed.key[e] = static_cast<U>(items[word * kWord + e]);
+        packed.decode(keys);
         reinterpret_cast<uint4*>(outputs)[place_of_word(threadIdx.x * kWordsPerThread + word)] = packed.vector;
       }
     } else {
 #pragma unroll
-      for (int item = 0; item < kItems; ++item) outputs[threadIdx.x * kItems + item] = items[item];
+      for (int item = 0; item < kItems; ++item) outputs[threadIdx.x * kItems + item] = keys.decode(items[item]);
     }
   }
 
@@ -149,11 +194,11 @@ __device__ int thread_co_rank(const Source& source, const TileWindow& window, in
 // A thread's part of a tile, for tiles without special keys.
 //
 // The sentinels keep the merge inside the inputs by themselves: one behind a comes after every element of b, and no element of a comes
-// after the one behind b. Only when both are used up does it run on, over a; that happens in a row's last tile, where the surplus is cut
-// off.
+// after the one behind b. Only when both are used up does it run on, over a; that happens in a row's last tile, where the surplus does not
+// count.
 template <int kItems, bool kPositions, class U, int kRing>
-__device__ ThreadSplits merge_thread(const TileSource<U, kRing, false>& source, const TileWindow& window, bool whole_tile,
-                                     U (&items)[kItems], uint16_t (&places)[kPositions ? kItems : 1]) {
+__device__ ThreadSplits merge_thread(const TileSource<U, kRing, false>& source, const TileWindow& window, U (&items)[kItems],
+                                     uint16_t (&places)[kPositions ? kItems : 1]) {
   const int rank = min(static_cast<int>(threadIdx.x) * kItems, window.outputs);
   const int a_begin = thread_co_rank(source, window, rank);
   int i = window.a_begin + a_begin, j = window.b_begin + rank - a_begin;
@@ -164,8 +209,7 @@ __device__ ThreadSplits merge_thread(const TileSource<U, kRing, false>& source, 
         if constexpr (kPositions)
           places[step] = static_cast<uint16_t>(from_b ? (cursor - window.b_begin) | kFromB : cursor - window.a_begin);
       });
-  const int a_end = i - window.a_begin;
-  return {a_begin, whole_tile ? a_end : min(a_end, window.a_length)};
+  return {a_begin, i - window.a_begin - max(0, rank + kItems - window.outputs)};
 }
 
 // The same for tiles with special keys: compares codes, watches the ends, and writes each output at once.
@@ -187,6 +231,38 @@ __device__ ThreadSplits merge_thread_special(const TileSource<U, kRing, true>& s
   return {a_begin, i};
 }
 
+// Tiles of keys alone, whole and without special keys: equal merge keys are equal bits, so any network that sorts will do.
+template <class U, int kItems, bool kPositions, int kRing>
+constexpr bool merges_by_network = !kPositions && kRing == 0 && sizeof(U) <= 4 && (kItems & (kItems - 1)) == 0;
+
+// A thread's part of such a tile, `a_count` elements of a from place a_begin and the rest from b: those of a, rising, then those of b,
+// falling, are a bitonic sequence, which a network of log2(kItems) levels sorts in registers. Source: Batcher (1968).
+template <int kItems, class U>
+__device__ void merge_thread_by_network(const U* elements, const TileWindow& window, int a_begin, int a_count, uint32_t (&items)[kItems]) {
+  const U* const rising = elements + window.a_begin + a_begin;
+  const U* const falling = elements + window.b_begin + (static_cast<int>(threadIdx.x) * kItems - a_begin) + kItems - 1;
+#pragma unroll
+  for (int e = 0; e < kItems; ++e) items[e] = *(e < a_count ? rising + e : falling - e);
+  bitonic_sort_run<kItems>(items);
+}
+
+// The tile's inputs as they lie, first a, then b. Returns how many elements of a that is.
+template <int kThreads, int kItems, bool kPositions, int kRing, class U>
+__device__ int fill_tile(const U* elements, const MergeKeys<U>& keys, const TileWindow& window, U* outputs, uint16_t* positions) {
+  const TileSource<U, kRing, false> source{elements, keys};
+  const int a_taken = min(window.outputs, window.a_length);
+#pragma unroll 1
+  for (int index = threadIdx.x; index < window.outputs; index += kThreads) {
+    const bool from_b = index >= a_taken;
+    const int place = from_b ? index - a_taken : index;
+    TileOutputs<U, kThreads, kItems>::at(outputs, index) =
+        keys.decode(source.key(from_b, place + (from_b ? window.b_begin : window.a_begin)));
+    if constexpr (kPositions) positions[index] = static_cast<uint16_t>(from_b ? place | kFromB : place);
+  }
+  __syncthreads();
+  return a_taken;
+}
+
 // Merges one tile into `outputs` (a key's own bits) and, if kPositions, `positions`. Returns how many elements of a were used. All threads
 // of the block call it, behind a barrier after the inputs were written; when it returns, outputs may be read and inputs overwritten.
 template <int kThreads, int kItems, bool kPositions, int kRing, class U>
@@ -196,17 +272,32 @@ __device__ int merge_tile(const U* elements, const MergeKeys<U>& keys, const Til
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const bool last = threadIdx.x == kThreads - 1;
 
+  if constexpr (merges_by_network<U, kItems, kPositions, kRing>) {
+    if (!window.special && window.outputs == kThreads * kItems) {
+      const int a_begin = thread_co_rank(TileSource<U, kRing, false>{elements, keys}, window, static_cast<int>(threadIdx.x) * kItems);
+      if (lane == 0) splits.warp_begin[warp] = a_begin;
+      int a_next = __shfl_down_sync(~0u, a_begin, 1);
+      __syncthreads();
+      if (lane == 31) a_next = last ? window.a_length : splits.warp_begin[warp + 1];
+      const int a_count = max(0, min(a_next - a_begin, kItems));
+      uint32_t items[kItems];
+      merge_thread_by_network(elements, window, a_begin, a_count, items);
+      Outputs::put(outputs, items, keys);
+      if (__syncthreads_or(a_count != a_next - a_begin)) {
+        fill_tile<kThreads, kItems, kPositions, kRing>(elements, keys, window, outputs, positions);
+      }
+      return window.a_length;
+    }
+  }
+
   ThreadSplits mine;
   if (window.special) {
     mine = merge_thread_special<Outputs, kItems, kPositions>(TileSource<U, kRing, true>{elements, keys}, window, outputs, positions);
   } else {
     U items[kItems];
     uint16_t places[kPositions ? kItems : 1];
-    const bool whole_tile = window.outputs == kThreads * kItems;
-    mine = merge_thread<kItems, kPositions>(TileSource<U, kRing, false>{elements, keys}, window, whole_tile, items, places);
-#pragma unroll
-    for (int item = 0; item < kItems; ++item) items[item] = keys.decode(items[item]);
-    Outputs::put(outputs, items);
+    mine = merge_thread<kItems, kPositions>(TileSource<U, kRing, false>{elements, keys}, window, items, places);
+    Outputs::put(outputs, items, keys);
     if constexpr (kPositions) {
 #pragma unroll
       for (int item = 0; item < kItems; ++item) positions[threadIdx.x * kItems + item] = places[item];
@@ -221,16 +312,7 @@ __device__ int merge_tile(const U* elements, const MergeKeys<U>& keys, const Til
   int a_taken = splits.a_taken;
   const bool contradictory = last ? mine.a_end > window.a_length || window.outputs - mine.a_end > window.b_length : mine.a_end != a_next;
   if (__syncthreads_or(contradictory)) {
-    const TileSource<U, kRing, false> source{elements, keys};
-    a_taken = min(window.outputs, window.a_length);
-#pragma unroll 1
-    for (int index = threadIdx.x; index < window.outputs; index += kThreads) {
-      const bool from_b = index >= a_taken;
-      const int place = from_b ? index - a_taken : index;
-      Outputs::at(outputs, index) = keys.decode(source.key(from_b, place + (from_b ? window.b_begin : window.a_begin)));
-      if constexpr (kPositions) positions[index] = static_cast<uint16_t>(from_b ? place | kFromB : place);
-    }
-    __syncthreads();
+    a_taken = fill_tile<kThreads, kItems, kPositions, kRing>(elements, keys, window, outputs, positions);
   }
   return a_taken;
 }

@@ -70,9 +70,11 @@ struct RingStream {
       KeyWord<U> arrived;
       arrived.vector = *slot;
       if (span.is_whole(word)) {
-        arrived.encode(keys, special);
+        arrived.encode(keys);
+#pragma unroll
+        for (int e = 0; e < kWord; ++e) special = special || keys.is_special(arrived.key[e]);
       } else {
-        span.encode_ragged(word, arrived, keys, special);
+        special = span.encode_ragged(word, arrived, keys) || special;
       }
       *slot = arrived.vector;
     }

@@ -1,9 +1,9 @@
 // Where the pieces of a merge begin: co-ranks in global memory.
 //
-// Either a kernel of its own finds all inner cuts, one thread each (merge_cuts_kernel, then read_piece), or every block finds the cuts of
-// its own piece (find_piece): a warp looks at 32 places at a time, so a search takes log32 instead of log2 steps of memory latency. Sorted
-// or not, pieces hold every input element exactly once: see repaired_piece. The kernel compares each cut with the one before and raises a
-// flag if they contradict; only then do readers walk the tree of cuts.
+// Either a kernel of its own finds all inner cuts, one thread each (merge_cuts_kernel, read by read_piece), or every block finds the cuts
+// of its own piece (find_piece): a warp looks at 32 places at a time, so a search takes log32 instead of log2 steps of memory latency.
+// Sorted or not, pieces hold every input element exactly once: see repaired_piece. The kernel compares each cut with the one before and
+// raises a flag if they contradict; only then do readers walk the tree of cuts.
 #pragma once
 
 #include "merge_arguments.cuh"
@@ -12,48 +12,6 @@ namespace gpusort {
 
 constexpr int kCutThreads = 256;
 constexpr int kMaxCutLevels = 12;  // log2(kSearchInBlockPieces), rounded up, and some
-
-// merge_cuts_kernel. Thread 0 of each block repeats the last cut of the block before, so that every pair of neighbours is compared.
-template <class U>
-__global__ void __launch_bounds__(kCutThreads) merge_cuts_kernel(MergeArguments<U> m) {
-  __shared__ int64_t found[kCutThreads];
-  const int64_t inner_cuts = m.pieces_per_row - 1;
-  const int64_t total = m.rows * inner_cuts;
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * (kCutThreads - 1) - 1; first + 1 < total;
-       first += static_cast<int64_t>(gridDim.x) * (kCutThreads - 1)) {
-    const int64_t index = first + threadIdx.x;
-    const bool mine = index >= 0 && index < total;
-    const int64_t row = mine ? index / inner_cuts : 0;
-    const int64_t cut = index - row * inner_cuts + 1;
-    int64_t a_count = 0;
-    if (mine) a_count = global_co_rank(m, row, m.rank_of(cut));
-    found[threadIdx.x] = a_count;
-    __syncthreads();
-    if (mine && threadIdx.x > 0) {
-      m.cuts[index] = a_count;
-      const int64_t before = cut == 1 ? 0 : found[threadIdx.x - 1];
-      bool rises = a_count >= before && a_count - before <= m.piece;
-      if (cut == inner_cuts) {
-        const int64_t rest = m.row_outputs() - m.rank_of(cut);
-        rises = rises && m.a_length - a_count <= rest;  // a_count <= a_length always
-      }
-      if (!rises) *m.contradictory = 1;
-    }
-    __syncthreads();
-  }
-}
-
-// The ends of a piece from the cuts that merge_cuts_kernel left.
-template <class U>
-__device__ SplitBounds<int64_t> read_piece(const MergeArguments<U>& m, int64_t row, int64_t piece) {
-  const int64_t* cuts = m.cuts + row * (m.pieces_per_row - 1);
-  if (m.pieces_per_row > 1 && *m.contradictory != 0) {
-    return repaired_piece<int64_t>(
-        piece, m.pieces_per_row, m.a_length, [&](int64_t cut) { return m.rank_of(cut); }, [&](int64_t cut) { return cuts[cut - 1]; });
-  }
-  return {m.rank_of(piece), m.rank_of(piece + 1), piece == 0 ? 0 : cuts[piece - 1],
-          piece + 1 == m.pieces_per_row ? m.a_length : cuts[piece]};
-}
 
 // co_rank by a whole warp: 32 evenly spaced places are compared at once, and the answer lies behind the last that comes before it.
 // Where the inputs are not sorted the count of such places is still at most the number of places looked at, so it stays in bounds.
@@ -71,6 +29,94 @@ __device__ int64_t warp_co_rank(const U* a, int64_t a_length, const U* b, int64_
     low = passed;
   }
   return low;
+}
+
+// The split at `rank`, which lies a fraction `part` / `parts` of the way between two that are known. Where keys are spread evenly it is
+// near that fraction of the elements between them, so two comparisons on either side of there come before the bisection.
+template <class U>
+__device__ int64_t co_rank_near(const MergeArguments<U>& m, int64_t row, int64_t rank, const SplitBounds<int64_t>& known, int64_t part,
+                                int64_t parts) {
+  constexpr int64_t kReach = 1024;
+  const auto less = [](U x, U y) { return x < y; };
+  const CodedKeys<U> a{m.a_row(row), m.order}, b{m.b_row(row), m.order};
+  // Unsorted inputs may make the bounds contradict each other; `high` is still what co_rank_between may be asked.
+  int64_t high = min(known.a_high, rank - (known.rank_low - known.a_low));
+  int64_t low = min(high, max(known.a_low, rank - (known.rank_high - known.a_high)));
+  const int64_t guess = low + (high - low) * part / parts;
+#pragma unroll
+  for (int64_t probe : {guess - kReach, guess + kReach}) {
+    if (probe < low || probe >= high) continue;
+    if (less(b[rank - 1 - probe], a[probe])) {
+      high = probe;
+    } else {
+      low = probe + 1;
+    }
+  }
+  return co_rank_between(low, high, rank, a, b, less);
+}
+
+// merge_cuts_kernel. The ends of a block's cuts are searched for first, by a warp each, and bound the search of the others. Thread 0 has
+// the last cut of the block before: the same search, so the same answer, and every pair of neighbours is compared.
+template <class U>
+__global__ void __launch_bounds__(kCutThreads) merge_cuts_kernel(MergeArguments<U> m) {
+  __shared__ int64_t found[kCutThreads];
+  __shared__ int64_t ends[2];
+  const int64_t inner_cuts = m.pieces_per_row - 1;
+  const int64_t total = m.rows * inner_cuts;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * (kCutThreads - 1) - 1; first + 1 < total;
+       first += static_cast<int64_t>(gridDim.x) * (kCutThreads - 1)) {
+    const int64_t begin = max(first, int64_t{0}), last = min(first + kCutThreads, total) - 1;
+    const int64_t begin_row = begin / inner_cuts, last_row = last / inner_cuts;
+    const int64_t begin_rank = m.rank_of(begin - begin_row * inner_cuts + 1), last_rank = m.rank_of(last - last_row * inner_cuts + 1);
+    if (threadIdx.x < 64) {
+      const int64_t row = threadIdx.x < 32 ? begin_row : last_row;
+      const int64_t a_count =
+          warp_co_rank(m.a_row(row), m.a_length, m.b_row(row), m.b_length, m.order, threadIdx.x < 32 ? begin_rank : last_rank);
+      if (threadIdx.x % 32 == 0) ends[threadIdx.x / 32] = a_count;
+    }
+    __syncthreads();
+    const int64_t index = first + threadIdx.x;
+    const bool mine = index >= 0 && index < total;
+    const int64_t row = mine ? index / inner_cuts : 0;
+    const int64_t cut = index - row * inner_cuts + 1;
+    int64_t a_count = 0;
+    if (index == begin) {
+      a_count = ends[0];
+    } else if (index == last) {
+      a_count = ends[1];
+    } else if (mine && begin_row == last_row) {
+      a_count =
+          co_rank_near(m, row, m.rank_of(cut), SplitBounds<int64_t>{begin_rank, last_rank, ends[0], ends[1]}, index - begin, last - begin);
+    } else if (mine) {
+      a_count = global_co_rank(m, row, m.rank_of(cut));
+    }
+    found[threadIdx.x] = a_count;
+    __syncthreads();
+    if (mine && threadIdx.x > 0) {
+      m.cuts[index] = a_count;
+      const int64_t before = cut == 1 ? 0 : found[threadIdx.x - 1];
+      bool rises = a_count >= before && a_count - before <= m.piece;
+      if (cut == inner_cuts) {
+        const int64_t rest = m.row_outputs() - m.rank_of(cut);
+        rises = rises && m.a_length - a_count <= rest;  // a_count <= a_length always
+      }
+      if (!rises) *m.contradictory = 1;
+    }
+  }
+}
+
+// The ends of a piece from the cuts that merge_cuts_kernel left.
+template <class U>
+__device__ SplitBounds<int64_t> read_piece(const MergeArguments<U>& m, int64_t row, int64_t piece) {
+  const int64_t* cuts = m.cuts + row * (m.pieces_per_row - 1);
+  // Read ahead of the flag, so that the loads overlap.
+  const int64_t a_low = piece == 0 ? 0 : cuts[piece - 1];
+  const int64_t a_high = piece + 1 == m.pieces_per_row ? m.a_length : cuts[piece];
+  if (m.pieces_per_row > 1 && *m.contradictory != 0) {
+    return repaired_piece<int64_t>(
+        piece, m.pieces_per_row, m.a_length, [&](int64_t cut) { return m.rank_of(cut); }, [&](int64_t cut) { return cuts[cut - 1]; });
+  }
+  return {m.rank_of(piece), m.rank_of(piece + 1), a_low, a_high};
 }
 
 struct PieceSearch {
