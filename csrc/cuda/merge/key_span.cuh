@@ -18,12 +18,12 @@ struct KeySpan {
   int whole_begin, whole_end;  // words to be read whole
   const U *valid, *valid_end;  // elements that may be read; behind them are sentinels
 
-  __device__ KeySpan(const U* begin, int64_t length, bool ends_row, const U* input, const U* input_end)
+  __device__ KeySpan(const U* begin, int length, bool ends_row, const U* input, const U* input_end)
       : valid(input), valid_end(ends_row ? begin + length : input_end) {
     const uintptr_t address = reinterpret_cast<uintptr_t>(begin);
     words = reinterpret_cast<const uint4*>(address & ~uintptr_t{15});
     offset = static_cast<int>(address % 16 / sizeof(U));
-    count = static_cast<int>((offset + length + kWord) / kWord);
+    count = static_cast<int>(static_cast<unsigned>(offset + length + kWord) / kWord);
     whole_begin = reinterpret_cast<const U*>(words) < valid ? 1 : 0;
     whole_end = reinterpret_cast<const U*>(words + count) > valid_end ? count - 1 : count;
   }
