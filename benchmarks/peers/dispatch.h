@@ -22,18 +22,12 @@ cudaError_t call_with(Function&& function) {
 template <typename Function>
 cudaError_t with_any_key(int code, Function&& function) {
   switch (code) {
-    case kUint8:
-      return call_with<uint8_t>(function);
-    case kInt32:
-      return call_with<int32_t>(function);
-    case kInt64:
-      return call_with<int64_t>(function);
-    case kFloat16:
-      return call_with<__half>(function);
-    case kFloat32:
-      return call_with<float>(function);
-    default:
-      return cudaErrorInvalidValue;
+    case kUint8: return call_with<uint8_t>(function);
+    case kInt32: return call_with<int32_t>(function);
+    case kInt64: return call_with<int64_t>(function);
+    case kFloat16: return call_with<__half>(function);
+    case kFloat32: return call_with<float>(function);
+    default: return cudaErrorInvalidValue;
   }
 }
 
@@ -41,12 +35,9 @@ cudaError_t with_any_key(int code, Function&& function) {
 template <typename Function>
 cudaError_t with_wide_key(int code, Function&& function) {
   switch (code) {
-    case kInt64:
-      return call_with<int64_t>(function);
-    case kFloat32:
-      return call_with<float>(function);
-    default:
-      return cudaErrorInvalidValue;
+    case kInt64: return call_with<int64_t>(function);
+    case kFloat32: return call_with<float>(function);
+    default: return cudaErrorInvalidValue;
   }
 }
 

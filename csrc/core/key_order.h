@@ -26,7 +26,7 @@
 namespace gpusort {
 
 enum class KeyKind : uint8_t {
-  kBool,       // one byte; every nonzero byte is True
+  kBool,  // one byte; every nonzero byte is True
   kUnsigned,
   kSigned,
   kFloat,      // IEEE layout with infinities: float16, bfloat16, float32, float64, float8_e5m2
@@ -38,12 +38,12 @@ struct KeyOrder {
   static_assert(std::is_unsigned<U>::value, "keys are handled as unsigned integers");
   static constexpr int kBits = static_cast<int>(sizeof(U) * 8);
 
-  U positive_flip = 0;    // xor mask of keys whose top bit is clear
-  U negative_flip = 0;    // xor mask of keys whose top bit is set
-  U lowest = 0;           // subtracted after the flip
+  U positive_flip = 0;              // xor mask of keys whose top bit is clear
+  U negative_flip = 0;              // xor mask of keys whose top bit is set
+  U lowest = 0;                     // subtracted after the flip
   U clamp = static_cast<U>(~U{0});  // largest distinct ordered value; everything above equals it
-  U zero = 0;             // ordered values below this one move up by one
-  U complement = 0;       // all ones when descending
+  U zero = 0;                       // ordered values below this one move up by one
+  U complement = 0;                 // all ones when descending
 
   GPUSORT_HD U to_ordered(U bits) const {
     const U flip = (bits >> (kBits - 1)) ? negative_flip : positive_flip;
@@ -83,8 +83,8 @@ GPUSORT_HD KeyOrder<U> make_key_order(KeyKind kind, bool descending, U infinity 
   } else if (kind == KeyKind::kFloat || kind == KeyKind::kFloatNoInf) {
     order.positive_flip = kSign;
     order.negative_flip = kAllOnes;
-    order.lowest = static_cast<U>((kSign | infinity) ^ kAllOnes);          // where -inf lands after the flip
-    order.clamp = static_cast<U>((infinity ^ kSign) - order.lowest + 1);   // the first NaN follows +inf
+    order.lowest = static_cast<U>((kSign | infinity) ^ kAllOnes);         // where -inf lands after the flip
+    order.clamp = static_cast<U>((infinity ^ kSign) - order.lowest + 1);  // the first NaN follows +inf
     order.zero = static_cast<U>(kSign - order.lowest);
   }
   order.complement = descending ? kAllOnes : U{0};

@@ -25,12 +25,12 @@ struct SortProblem {
   bool descending = false;
   int64_t rows = 1;
   int64_t length = 0;
-  int begin_bit = 0;              // order by bits [begin_bit, end_bit) of the code
-  int end_bit = 0;                // key.bytes * 8 for a whole sort
+  int begin_bit = 0;  // order by bits [begin_bit, end_bit) of the code
+  int end_bit = 0;    // key.bytes * 8 for a whole sort
   const void* keys_in = nullptr;
-  void* keys_out = nullptr;       // null: values are not wanted (argsort)
-  void* indices_out = nullptr;    // null: indices are not wanted (keys only); positions within the row
-  int index_bytes = 8;            // 4 or 8, when indices_out is given
+  void* keys_out = nullptr;     // null: values are not wanted (argsort)
+  void* indices_out = nullptr;  // null: indices are not wanted (keys only); positions within the row
+  int index_bytes = 8;          // 4 or 8, when indices_out is given
 
   bool whole_key() const { return begin_bit == 0 && end_bit == key.bytes * 8; }
   int64_t numel() const { return rows * length; }
@@ -46,18 +46,18 @@ struct MergeProblem {
   const void* a_keys = nullptr;
   const void* b_keys = nullptr;
   void* keys_out = nullptr;
-  int payload_bytes = 0;          // 0 (none), 1, 2, 4, 8, 16: bytes that travel with each key
+  int payload_bytes = 0;  // 0 (none), 1, 2, 4, 8, 16: bytes that travel with each key
   const void* a_payload = nullptr;
   const void* b_payload = nullptr;
   void* payload_out = nullptr;
-  void* indices_out = nullptr;    // null, or where in cat(a, b) (along the row) each output came from
-  int index_bytes = 8;            // 4 or 8
+  void* indices_out = nullptr;  // null, or where in cat(a, b) (along the row) each output came from
+  int index_bytes = 8;          // 4 or 8
 };
 
 // What the planner knows of a GPU. Read once per device by ops; tests make up their own.
 struct DeviceTraits {
   int sm_count = 132;
-  int64_t shared_bytes_per_block = 232448;   // opt-in maximum
+  int64_t shared_bytes_per_block = 232448;  // opt-in maximum
   int64_t shared_bytes_per_sm = 233472;
   int64_t l2_bytes = 50 << 20;
   int compute_major = 9;

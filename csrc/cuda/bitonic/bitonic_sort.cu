@@ -156,15 +156,9 @@ cudaError_t launch_steps(int steps, Pair* pairs, int64_t rows, int64_t length, i
   const int64_t groups_per_row = padded >> steps;
   const unsigned blocks = static_cast<unsigned>(steps_ceil_div(rows * groups_per_row, kStepThreads));
   switch (steps) {
-    case 1:
-      bitonic_steps_kernel<Pair, 1><<<blocks, kStepThreads, 0, stream>>>(pairs, rows, length, groups_per_row, stride, flip);
-      break;
-    case 2:
-      bitonic_steps_kernel<Pair, 2><<<blocks, kStepThreads, 0, stream>>>(pairs, rows, length, groups_per_row, stride, flip);
-      break;
-    default:
-      bitonic_steps_kernel<Pair, 3><<<blocks, kStepThreads, 0, stream>>>(pairs, rows, length, groups_per_row, stride, flip);
-      break;
+    case 1: bitonic_steps_kernel<Pair, 1><<<blocks, kStepThreads, 0, stream>>>(pairs, rows, length, groups_per_row, stride, flip); break;
+    case 2: bitonic_steps_kernel<Pair, 2><<<blocks, kStepThreads, 0, stream>>>(pairs, rows, length, groups_per_row, stride, flip); break;
+    default: bitonic_steps_kernel<Pair, 3><<<blocks, kStepThreads, 0, stream>>>(pairs, rows, length, groups_per_row, stride, flip); break;
   }
   return cudaGetLastError();
 }
@@ -255,10 +249,8 @@ cudaError_t launch_bitonic_sort(const SortProblem& problem, const BitonicPlan& p
     case 4:
       return plan.packed ? sort_problem_as<uint32_t, PackedPair>(problem, workspace, stream)
                          : sort_problem_as<uint32_t, WidePair>(problem, workspace, stream);
-    case 8:
-      return sort_problem_as<uint64_t, WidePair>(problem, workspace, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 8: return sort_problem_as<uint64_t, WidePair>(problem, workspace, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 

@@ -16,16 +16,11 @@ extern template cudaError_t launch_merge_of_width<uint64_t>(const MergeProblem&,
 cudaError_t launch_merge(const MergeProblem& problem, const MergePlan& plan, void* workspace, cudaStream_t stream) {
   if (plan.pieces_per_row == 0) return cudaSuccess;
   switch (problem.key.bytes) {
-    case 1:
-      return launch_merge_of_width<uint8_t>(problem, plan, workspace, stream);
-    case 2:
-      return launch_merge_of_width<uint16_t>(problem, plan, workspace, stream);
-    case 4:
-      return launch_merge_of_width<uint32_t>(problem, plan, workspace, stream);
-    case 8:
-      return launch_merge_of_width<uint64_t>(problem, plan, workspace, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 1: return launch_merge_of_width<uint8_t>(problem, plan, workspace, stream);
+    case 2: return launch_merge_of_width<uint16_t>(problem, plan, workspace, stream);
+    case 4: return launch_merge_of_width<uint32_t>(problem, plan, workspace, stream);
+    case 8: return launch_merge_of_width<uint64_t>(problem, plan, workspace, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 
@@ -51,16 +46,11 @@ cudaError_t launch_co_rank(const MergeProblem& problem, const int64_t* ranks, in
                            cudaStream_t stream) {
   if (rank_count == 0) return cudaSuccess;
   switch (problem.key.bytes) {
-    case 1:
-      return launch_co_rank_of_width<uint8_t>(problem, ranks, rank_count, counts_out, stream);
-    case 2:
-      return launch_co_rank_of_width<uint16_t>(problem, ranks, rank_count, counts_out, stream);
-    case 4:
-      return launch_co_rank_of_width<uint32_t>(problem, ranks, rank_count, counts_out, stream);
-    case 8:
-      return launch_co_rank_of_width<uint64_t>(problem, ranks, rank_count, counts_out, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 1: return launch_co_rank_of_width<uint8_t>(problem, ranks, rank_count, counts_out, stream);
+    case 2: return launch_co_rank_of_width<uint16_t>(problem, ranks, rank_count, counts_out, stream);
+    case 4: return launch_co_rank_of_width<uint32_t>(problem, ranks, rank_count, counts_out, stream);
+    case 8: return launch_co_rank_of_width<uint64_t>(problem, ranks, rank_count, counts_out, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 

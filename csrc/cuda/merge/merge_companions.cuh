@@ -39,23 +39,12 @@ __device__ void store_companions(const MergeArguments<U>& m, int64_t row, int64_
                              static_cast<Word*>(m.payload_out) + out, positions, count);
   };
   switch (m.payload_bytes) {
-    case 1:
-      gather(static_cast<unsigned char>(0));
-      break;
-    case 2:
-      gather(static_cast<unsigned short>(0));
-      break;
-    case 4:
-      gather(0u);
-      break;
-    case 8:
-      gather(0ull);
-      break;
-    case 16:
-      gather(uint4{});
-      break;
-    default:
-      break;
+    case 1: gather(static_cast<unsigned char>(0)); break;
+    case 2: gather(static_cast<unsigned short>(0)); break;
+    case 4: gather(0u); break;
+    case 8: gather(0ull); break;
+    case 16: gather(uint4{}); break;
+    default: break;
   }
   if (m.indices_out != nullptr && m.index_bytes == 8) {
     store_indices<kThreads>(static_cast<int64_t*>(m.indices_out) + out, a_begin, m.a_length + b_begin, positions, count);

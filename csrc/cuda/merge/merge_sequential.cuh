@@ -14,23 +14,12 @@ __device__ void store_output(const MergeArguments<U>& m, int64_t row, int64_t ra
   m.keys_out[destination] = (from_b ? m.b : m.a)[source];
   const void* payload = from_b ? m.b_payload : m.a_payload;
   switch (m.payload_bytes) {
-    case 1:
-      static_cast<uint8_t*>(m.payload_out)[destination] = static_cast<const uint8_t*>(payload)[source];
-      break;
-    case 2:
-      static_cast<uint16_t*>(m.payload_out)[destination] = static_cast<const uint16_t*>(payload)[source];
-      break;
-    case 4:
-      static_cast<uint32_t*>(m.payload_out)[destination] = static_cast<const uint32_t*>(payload)[source];
-      break;
-    case 8:
-      static_cast<uint64_t*>(m.payload_out)[destination] = static_cast<const uint64_t*>(payload)[source];
-      break;
-    case 16:
-      static_cast<uint4*>(m.payload_out)[destination] = static_cast<const uint4*>(payload)[source];
-      break;
-    default:
-      break;
+    case 1: static_cast<uint8_t*>(m.payload_out)[destination] = static_cast<const uint8_t*>(payload)[source]; break;
+    case 2: static_cast<uint16_t*>(m.payload_out)[destination] = static_cast<const uint16_t*>(payload)[source]; break;
+    case 4: static_cast<uint32_t*>(m.payload_out)[destination] = static_cast<const uint32_t*>(payload)[source]; break;
+    case 8: static_cast<uint64_t*>(m.payload_out)[destination] = static_cast<const uint64_t*>(payload)[source]; break;
+    case 16: static_cast<uint4*>(m.payload_out)[destination] = static_cast<const uint4*>(payload)[source]; break;
+    default: break;
   }
   if (m.indices_out != nullptr) {
     const int64_t index = from_b ? m.a_length + position : position;

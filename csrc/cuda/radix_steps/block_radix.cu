@@ -19,16 +19,11 @@ namespace gpusort {
 cudaError_t launch_radix_block(const SortProblem& problem, const RadixStepsPlan& plan, void* workspace, cudaStream_t stream) {
   if (problem.numel() == 0) return cudaSuccess;
   switch (problem.key.bytes) {
-    case 1:
-      return launch_block_radix_width<uint8_t>(problem, plan, workspace, stream);
-    case 2:
-      return launch_block_radix_width<uint16_t>(problem, plan, workspace, stream);
-    case 4:
-      return launch_block_radix_width<uint32_t>(problem, plan, workspace, stream);
-    case 8:
-      return launch_block_radix_width<uint64_t>(problem, plan, workspace, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 1: return launch_block_radix_width<uint8_t>(problem, plan, workspace, stream);
+    case 2: return launch_block_radix_width<uint16_t>(problem, plan, workspace, stream);
+    case 4: return launch_block_radix_width<uint32_t>(problem, plan, workspace, stream);
+    case 8: return launch_block_radix_width<uint64_t>(problem, plan, workspace, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 

@@ -272,16 +272,11 @@ cudaError_t run_block_radix(const SortProblem& problem, const RadixStepsPlan& pl
 template <class U, int kDigitBits>
 cudaError_t run_block_radix(const SortProblem& problem, const RadixStepsPlan& plan, void* workspace, cudaStream_t stream) {
   switch (plan.keys_per_thread) {
-    case 1:
-      return run_block_radix<U, kDigitBits, 1>(problem, plan, workspace, stream);
-    case 4:
-      return run_block_radix<U, kDigitBits, 4>(problem, plan, workspace, stream);
-    case 8:
-      return run_block_radix<U, kDigitBits, 8>(problem, plan, workspace, stream);
-    case 16:
-      return run_block_radix<U, kDigitBits, 16>(problem, plan, workspace, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 1: return run_block_radix<U, kDigitBits, 1>(problem, plan, workspace, stream);
+    case 4: return run_block_radix<U, kDigitBits, 4>(problem, plan, workspace, stream);
+    case 8: return run_block_radix<U, kDigitBits, 8>(problem, plan, workspace, stream);
+    case 16: return run_block_radix<U, kDigitBits, 16>(problem, plan, workspace, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 
@@ -289,16 +284,11 @@ cudaError_t run_block_radix(const SortProblem& problem, const RadixStepsPlan& pl
 template <class U>
 cudaError_t launch_block_radix_width(const SortProblem& problem, const RadixStepsPlan& plan, void* workspace, cudaStream_t stream) {
   switch (plan.digit_bits) {
-    case 1:
-      return run_block_radix<U, 1>(problem, plan, workspace, stream);
-    case 2:
-      return run_block_radix<U, 2>(problem, plan, workspace, stream);
-    case 4:
-      return run_block_radix<U, 4>(problem, plan, workspace, stream);
-    case 8:
-      return run_block_radix<U, 8>(problem, plan, workspace, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 1: return run_block_radix<U, 1>(problem, plan, workspace, stream);
+    case 2: return run_block_radix<U, 2>(problem, plan, workspace, stream);
+    case 4: return run_block_radix<U, 4>(problem, plan, workspace, stream);
+    case 8: return run_block_radix<U, 8>(problem, plan, workspace, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 

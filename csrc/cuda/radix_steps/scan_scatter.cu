@@ -73,16 +73,11 @@ cudaError_t sort_width(const SortProblem& problem, const RadixStepsPlan& plan, v
 cudaError_t launch_radix_scan_scatter(const SortProblem& problem, const RadixStepsPlan& plan, void* workspace, cudaStream_t stream) {
   if (problem.numel() == 0) return cudaSuccess;
   switch (problem.key.bytes) {
-    case 1:
-      return sort_width<uint8_t>(problem, plan, workspace, stream);
-    case 2:
-      return sort_width<uint16_t>(problem, plan, workspace, stream);
-    case 4:
-      return sort_width<uint32_t>(problem, plan, workspace, stream);
-    case 8:
-      return sort_width<uint64_t>(problem, plan, workspace, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 1: return sort_width<uint8_t>(problem, plan, workspace, stream);
+    case 2: return sort_width<uint16_t>(problem, plan, workspace, stream);
+    case 4: return sort_width<uint32_t>(problem, plan, workspace, stream);
+    case 8: return sort_width<uint64_t>(problem, plan, workspace, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 

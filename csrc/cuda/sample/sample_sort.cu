@@ -239,10 +239,8 @@ cudaError_t launch_sample_sort(const SortProblem& problem, const SamplePlan& pla
     case 4:
       return plan.packed ? sort_problem_as<uint32_t, PackedPair>(problem, plan, workspace, stream)
                          : sort_problem_as<uint32_t, WidePair>(problem, plan, workspace, stream);
-    case 8:
-      return sort_problem_as<uint64_t, WidePair>(problem, plan, workspace, stream);
-    default:
-      return cudaErrorInvalidValue;
+    case 8: return sort_problem_as<uint64_t, WidePair>(problem, plan, workspace, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 
