@@ -248,9 +248,9 @@ def write(path, proof):
     modules = proof.get("tests", {}).get("modules", {})
     if modules:
         proof["tests"]["total"] = {key: sum(result.get(key, 0) for result in modules.values()) for key in ("passed", "failed", "skipped")}
-        proof["tests"]["modules"] = dict(sorted(modules.items()))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(proof, indent=1) + "\n")
+    content = {**proof, "tests": {**proof["tests"], "modules": dict(sorted(modules.items()))}} if modules else proof
+    path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def start_proof(path, digest, environment):

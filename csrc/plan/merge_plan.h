@@ -36,7 +36,8 @@ inline bool parse_merge_kernel(const std::string& name, MergeKernel& kernel) {
   return true;
 }
 
-// What one block merges at a time. A thread with a power of two of outputs sorts keys of 1, 2 and 4 bytes by a network, else it merges them.
+// What one block merges at a time. A thread with a power of two of outputs sorts keys of 1, 2 and 4 bytes by a network, else it merges
+// them.
 struct MergeTile {
   int threads;
   int outputs_per_thread;

@@ -63,12 +63,6 @@ __device__ __forceinline__ uint32_t lanes_below() {
   return mask;
 }
 
-// A barrier of the block's first kThreads threads (whole warps) alone.
-template <int kThreads>
-__device__ __forceinline__ void sync_first_threads() {
-  asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
-}
-
 // A value that is the same in all 32 lanes, in a form that the compiler knows to be the same (a uniform register). All lanes must call.
 __device__ __forceinline__ uint32_t warp_uniform(uint32_t value) {
   return __reduce_or_sync(~0u, value);

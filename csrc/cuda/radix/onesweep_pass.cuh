@@ -60,53 +60,65 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::write_group;
   using typename Base::TilePlace;
 
-  // Exclusive sum over threads 0..255. They alone call.
-  __device__ __forceinline__ uint32_t scan_bins(uint32_t value) const {
-    uint32_t sum = value;
+  // The sum over threads 0..255 up to and with this one, in two halves with a barrier of the whole block between them: inside the warp,
+  // which leaves the warp's sum, then over the warps before.
+  __device__ __forceinline__ uint32_t sum_in_warp(uint32_t value) const {
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) {
-      const uint32_t other = __shfl_up_sync(~0u, sum, distance);
-      if (lane >= distance) sum += other;
+      const uint32_t other = __shfl_up_sync(~0u, value, distance);
+      if (lane >= distance) value += other;
     }
-    if (lane == 31) store_shared(shared + kWarpSums + warp * 4, sum);
-    sync_first_threads<kRadixBins>();
+    if (lane == 31) store_shared(shared + kWarpSums + warp * 4, value);
+    return value;
+  }
+  __device__ __forceinline__ uint32_t sum_over_warps(uint32_t sum) const {
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const uint32_t other = load_shared(shared + kWarpSums + k * 4);
       if (k < warp) sum += other;
     }
-    sync_first_threads<kRadixBins>();  // the sums may be written again
-    return sum - value;
+    return sum;
   }
 
-  // Thread b: the tile's count of bin b and the start of its run in the tile, in bytes. The histograms become places.
-  __device__ __forceinline__ void scan_tile(const TilePlace& place, uint32_t* word, uint32_t& total, uint32_t& start) const {
-    const uint32_t column = shared + thread * 4;
-    total = 0;
+  // Thread b: the tile's count of bin b, in bytes.
+  __device__ __forceinline__ uint32_t count_of_bin(const TilePlace& place, uint32_t* word) const {
+    uint32_t total = 0;
 #pragma unroll
-    for (int w = 0; w < kWarps; ++w) total += load_shared(column + w * (kRadixBins * 4));
+    for (int w = 0; w < kWarps; ++w) total += load_shared(shared + thread * 4 + w * (kRadixBins * 4));
     if (place.number != 0) publish_count(word, total / kUnit);
     if (total > kTileItems * kUnit / 2) store_shared(shared + kOneDigit, 1);
-    start = scan_bins(total);
+    return total;
+  }
+
+  // Thread b: the histograms become places in the tile, from the start of bin b's run on.
+  __device__ __forceinline__ void place_bin(uint32_t start) const {
     uint32_t next = start;
 #pragma unroll 8
     for (int w = 0; w < kWarps; ++w) {
-      const uint32_t count = load_shared(column + w * (kRadixBins * 4));
-      store_shared(column + w * (kRadixBins * 4), next);
+      const uint32_t column = shared + thread * 4 + w * (kRadixBins * 4);
+      const uint32_t count = load_shared(column);
+      store_shared(column, next);
       next += count;
     }
   }
 
   // Thread b: publishes the position after the tile's run of bin b, and keeps what must be added to a place in the tile to get the position
-  // in the row.
+  // in the row. All threads of the block call.
   __device__ __forceinline__ void find_offsets(const TilePlace& place, uint32_t tile, uint32_t* word, uint32_t total,
                                                uint32_t start) const {
-    uint32_t before;
+    uint32_t before = 0;
     if (place.number == 0) {  // the row's first tile starts from the bins: all later words are positions in the row
-      before = scan_bins(arguments.bins[(static_cast<uint64_t>(place.row) * arguments.passes + role.digit) * kRadixBins + thread]);
-    } else {
+      uint32_t items = 0;
+      if (thread < kRadixBins) {
+        items = arguments.bins[(static_cast<uint64_t>(place.row) * arguments.passes + role.digit) * kRadixBins + thread];
+        before = sum_in_warp(items);
+      }
+      __syncthreads();
+      if (thread < kRadixBins) before = sum_over_warps(before) - items;
+    } else if (thread < kRadixBins) {
       before = look_back<kLookBackWidth>(word, tile, kRadixBins);
     }
+    if (thread >= kRadixBins) return;
     publish_inclusive(word, before + total / kUnit);
     store_shared(shared + kOffsets + thread * 4, before - start / kUnit);
   }
@@ -152,7 +164,15 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
       clear_next_table(tile);
       uint32_t total = 0, start = 0;
       uint32_t* word = arguments.look_back[role.step & 1] + static_cast<uint64_t>(tile) * kRadixBins + thread;
-      if (thread < kRadixBins) scan_tile(place, word, total, start);
+      if (thread < kRadixBins) {
+        total = count_of_bin(place, word);
+        start = sum_in_warp(total);
+      }
+      __syncthreads();
+      if (thread < kRadixBins) {
+        start = sum_over_warps(start) - total;
+        place_bin(start);
+      }
       __syncthreads();  // places in the tile are known
       if (thread == kThreads - 1) {
         store_shared(shared + kNextTile, next_tile);
@@ -166,7 +186,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
       scatter(place);
       __syncwarp();
       clear_histogram();
-      if (thread < kRadixBins) find_offsets(place, tile, word, total, start);
+      find_offsets(place, tile, word, total, start);
       __syncthreads();  // records and offsets are in place
       tile = warp_uniform(load_shared(shared + kNextTile));
       const bool more = tile < arguments.tiles;
