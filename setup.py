@@ -134,7 +134,8 @@ def is_stale(target: Path, command: list[str], inputs: list[Path] | None = None)
     record = Path(f"{target}.command")
     if not (target.exists() and record.exists() and record.read_text() == shlex.join(command)):
         return True
-    inputs = inputs or [ROOT / name for name in Path(f"{target}.d").read_text().replace("\\\n", " ").split()[1:]]
+    rule = "" if inputs else Path(f"{target}.d").read_text().replace("\\\n", " ")
+    inputs = inputs or [ROOT / name for name in rule.partition(":")[2].split()]  # nvcc puts a space before the colon
     return any(not path.exists() or path.stat().st_mtime > target.stat().st_mtime for path in inputs)
 
 
