@@ -1,5 +1,4 @@
-"""Builds the two libraries of torch_gpusort. Neither holds a Python symbol and both use LibTorch's stable ABI only, so one binary serves
-every Python and every torch from TORCH_TARGET on.
+"""Builds the two libraries of torch_gpusort: no Python symbol, LibTorch's stable ABI only, so one binary serves every later Python and torch.
 
     torch_gpusort/_C.so       schemas and CPU kernels: always
     torch_gpusort/_C_cuda.so  CUDA kernels: when nvcc is found. No GPU has to be visible
