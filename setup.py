@@ -1,4 +1,4 @@
-"""Builds the two libraries of torch_gpusort: no Python symbol, LibTorch's stable ABI only, so one binary serves every later Python and torch.
+"""Builds the two libraries of torch_gpusort: LibTorch's stable ABI only and no Python symbol, so one binary serves every later torch.
 
     torch_gpusort/_C.so       schemas and CPU kernels: always
     torch_gpusort/_C_cuda.so  CUDA kernels: when nvcc is found. No GPU has to be visible
