@@ -185,8 +185,9 @@ def as_tensors(outputs):
 
 
 def keep(outputs):
-    """Copies of the outputs: what a graph wrote lives in the graph's own memory, which the next graph may take over."""
-    return tuple(tensor.clone() for tensor in as_tensors(outputs))
+    """Copies of the outputs, bit for bit (torch makes 0 or 1 of the bytes of bools that it copies): what a graph wrote lives in the graph's
+    own memory, which the next graph may take over."""
+    return tuple(tensor.view(BITS[tensor.element_size()]).clone().view(tensor.dtype) for tensor in as_tensors(outputs))
 
 
 def same_bits(got, expected, chunk=COMPARE_CHUNK):

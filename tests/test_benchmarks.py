@@ -1,5 +1,7 @@
 """The benchmarks' own logic, on the CPU: statistics, choice of cases, comparison of results, and the result file."""
 
+import importlib
+import importlib.util
 import json
 import pathlib
 import sys
@@ -339,3 +341,62 @@ def test_the_summary_measures_and_compares_on_any_device():
     from benchmarks import summary
 
     assert summary.main(["--device", "cpu", "--small"]) == 0
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("ratios", ["--sizes", "8", "--dtypes", "float32,bool", "--output"]),
+        ("sweep", ["--count", "12", "--largest", "2000", "--output"]),
+    ],
+)
+def test_ratios_and_sweep_measure_and_compare_on_any_device(name, arguments, tmp_path):
+    module = importlib.import_module(f"benchmarks.{name}")
+    path = tmp_path / "result.json"
+    assert module.main([*arguments, str(path), "--device", "cpu"]) == 0
+    rows = json.loads(path.read_text())["rows"]
+    assert rows and all(row["equal"] for row in rows)
+
+
+def test_ratios_and_sweep_see_a_wrong_result():
+    from benchmarks import contract, sweep
+
+    keys = torch.tensor([2.0, float("nan"), -0.0, 0.0])
+    values, order = contract.sorted_by_contract(keys)
+    assert order.tolist() == [2, 3, 0, 1]
+    assert contract.equal_to_contract((values, order), keys)
+    assert not contract.equal_to_contract((values, order.flip(0)), keys)
+    assert not contract.equal_to_contract((values.abs(), order), keys)
+    rows = [{"dtype": "float32", "distribution": "uniform", "dim": -1, "us": 2.0, "torch_us": 1.0, "equal": False, "slower": True}]
+    assert sweep.summary(rows) == {
+        "cases": 1,
+        "equal": 0,
+        "slower": 1,
+        "geometric_mean": 0.5,
+        "least": 0.5,
+        "tenth": 0.5,
+        "median": 0.5,
+        "slower_kinds": ["('float32', 'uniform', -1): 1"],
+    }
+
+
+def test_the_ratio_table_marks_what_is_slower():
+    from benchmarks import ratios
+
+    row = {"dtype": "float32", "distribution": "zipf", "op": "sort", "gpusort": 2.0, "equal": True}
+    rows = [row | {"log2": 20, "torch": 4.0, "cub": 3.0}, row | {"log2": 22, "torch": 4.0, "cub": 1.0}]
+    assert ratios.table(rows).splitlines()[2] == "| sort | float32 | zipf | 1.50 | **0.50** |"
+
+
+def test_the_steps_measure_and_compare_on_any_device(tmp_path):
+    import torch_gpusort
+    from benchmarks import bench_steps
+
+    rows = bench_steps.measure_size(6, torch_gpusort, "cpu", False, set())
+    assert all(row["equal"] for row in rows)
+    assert {row["label"] for row in rows} >= {"M1 sequential", "M5 circular", "R1 one bit", "R5 onesweep", "O1 bitonic", "NumPy, sort"}
+    content = {"environment": {"copy_gb_s": 4000.0, "gpu": "a GPU"}, "rows": rows}
+    assert len(bench_steps.table(content).splitlines()) == 2 + len(rows)
+    if importlib.util.find_spec("matplotlib"):
+        bench_steps.draw(content, tmp_path / "steps.png")
+        assert (tmp_path / "steps.png").stat().st_size > 0
