@@ -400,3 +400,13 @@ def test_the_steps_measure_and_compare_on_any_device(tmp_path):
     if importlib.util.find_spec("matplotlib"):
         bench_steps.draw(content, tmp_path / "steps.png")
         assert (tmp_path / "steps.png").stat().st_size > 0
+
+
+def test_the_cpu_scaling_measures_and_compares(tmp_path):
+    from benchmarks import cpu_scaling
+
+    path = tmp_path / "scaling.json"
+    assert cpu_scaling.main(["--log2", "8", "--threads", "2", "--output", str(path)]) == 0
+    rows = json.loads(path.read_text())["rows"]
+    assert {row["threads"] for row in rows} == {1, 2} and all(row["equal"] for row in rows)
+    assert len(cpu_scaling.table(rows).splitlines()) == 2 + len(rows) // 2
