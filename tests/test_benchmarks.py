@@ -348,9 +348,10 @@ def test_the_summary_measures_and_compares_on_any_device():
     [
         ("ratios", ["--sizes", "8", "--dtypes", "float32,bool", "--output"]),
         ("sweep", ["--count", "12", "--largest", "2000", "--output"]),
+        ("order_cost", ["--log2", "8", "--output"]),
     ],
 )
-def test_ratios_and_sweep_measure_and_compare_on_any_device(name, arguments, tmp_path):
+def test_the_comparisons_measure_and_compare_on_any_device(name, arguments, tmp_path):
     module = importlib.import_module(f"benchmarks.{name}")
     path = tmp_path / "result.json"
     assert module.main([*arguments, str(path), "--device", "cpu"]) == 0
