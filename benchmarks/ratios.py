@@ -23,7 +23,7 @@ ALL_DTYPES = ("float32", "int64", "uint8", "float16", "int32", "float64", "bfloa
 LARGE_DTYPES = ("float32", "int64", "uint8", "float16")
 ALL_DISTRIBUTIONS = ("uniform", "sorted", "reversed", "all_equal", "two_values", "zipf", "runs", "few_bits", "half_zeros", "random_bits")
 LARGE_DISTRIBUTIONS = ("uniform", "all_equal", "zipf", "runs")
-CUB_DTYPES = ("uint8", "int32", "int64", "float16", "float32")
+CUB_DTYPES = ("uint8", "int16", "int32", "int64", "float16", "float32")
 OPERATIONS = ("sort", "sort_keys")
 
 

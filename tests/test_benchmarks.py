@@ -349,6 +349,7 @@ def test_the_summary_measures_and_compares_on_any_device():
         ("ratios", ["--sizes", "8", "--dtypes", "float32,bool", "--output"]),
         ("sweep", ["--count", "12", "--largest", "2000", "--output"]),
         ("order_cost", ["--log2", "8", "--output"]),
+        ("merges", ["--sizes", "4,8", "--output"]),
     ],
 )
 def test_the_comparisons_measure_and_compare_on_any_device(name, arguments, tmp_path):

@@ -13,7 +13,7 @@ import torch
 from benchmarks import peers
 from benchmarks.operations import KEY_BITS
 
-KEY_CODES = {torch.uint8: 0, torch.int32: 1, torch.int64: 2, torch.float16: 3, torch.float32: 4}
+KEY_CODES = {torch.uint8: 0, torch.int32: 1, torch.int64: 2, torch.float16: 3, torch.float32: 4, torch.int16: 5}
 SOURCE_OF = {
     "radix_pairs": "radix_pairs",
     "radix_keys": "radix_keys",

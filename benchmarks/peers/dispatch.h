@@ -11,7 +11,7 @@
 namespace peers {
 
 // The same numbers as KEY_CODES in cub.py.
-enum KeyCode : int { kUint8 = 0, kInt32 = 1, kInt64 = 2, kFloat16 = 3, kFloat32 = 4 };
+enum KeyCode : int { kUint8 = 0, kInt32 = 1, kInt64 = 2, kFloat16 = 3, kFloat32 = 4, kInt16 = 5 };
 
 // A pointer that knows its type and is never read: `decltype` of what it points to is the key type.
 template <typename Key, typename Function>
@@ -27,17 +27,28 @@ cudaError_t with_any_key(int code, Function&& function) {
     case kInt64: return call_with<int64_t>(function);
     case kFloat16: return call_with<__half>(function);
     case kFloat32: return call_with<float>(function);
+    case kInt16: return call_with<int16_t>(function);
     default: return cudaErrorInvalidValue;
   }
 }
 
-// The comparison peers are needed for 32-bit floats and 64-bit integers only.
+// The comparison sorts are needed for 32-bit floats and 64-bit integers only.
 template <typename Function>
 cudaError_t with_wide_key(int code, Function&& function) {
   switch (code) {
     case kInt64: return call_with<int64_t>(function);
     case kFloat32: return call_with<float>(function);
     default: return cudaErrorInvalidValue;
+  }
+}
+
+// Merges are measured for keys of every width.
+template <typename Function>
+cudaError_t with_merge_key(int code, Function&& function) {
+  switch (code) {
+    case kUint8: return call_with<uint8_t>(function);
+    case kInt16: return call_with<int16_t>(function);
+    default: return with_wide_key(code, function);
   }
 }
 

@@ -8,7 +8,7 @@
 // In all three, temp == nullptr: only *temp_bytes is written.
 extern "C" int peer_merge_keys(int key_code, void* temp, size_t* temp_bytes, const void* a, int64_t a_count, const void* b, int64_t b_count,
                                void* out, cudaStream_t stream) {
-  return peers::with_wide_key(key_code, [&](auto* key) {
+  return peers::with_merge_key(key_code, [&](auto* key) {
     using Key = std::remove_pointer_t<decltype(key)>;
     return cub::DeviceMerge::MergeKeys(temp, *temp_bytes, static_cast<const Key*>(a), a_count, static_cast<const Key*>(b), b_count,
                                        static_cast<Key*>(out), cuda::std::less<Key>{}, stream);
