@@ -412,3 +412,8 @@ def test_the_cpu_scaling_measures_and_compares(tmp_path):
     rows = json.loads(path.read_text())["rows"]
     assert {row["threads"] for row in rows} == {1, 2} and all(row["equal"] for row in rows)
     assert len(cpu_scaling.table(rows).splitlines()) == 2 + len(rows) // 2
+
+
+def test_the_peers_are_a_command():
+    """`python -m benchmarks.peers` is documented; a package needs a __main__ for it."""
+    assert importlib.util.find_spec("benchmarks.peers.__main__")

@@ -13,7 +13,6 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parent.parent / "build" / "peers"
@@ -83,8 +82,3 @@ def build_all(architecture, names=SOURCES):
 @functools.lru_cache
 def load(name, architecture):
     return ctypes.CDLL(str(build(name, architecture)))
-
-
-if __name__ == "__main__":
-    for library in build_all(sys.argv[1] if len(sys.argv) > 1 else "sm_90"):
-        print(library)
