@@ -54,9 +54,9 @@ def broken(x, *arguments, **options):
         result.indices.view(-1)[-2:] = result.indices.view(-1)[-2:].flip(0)
     return result
 """,
-    "merge": """
-def broken(a, b, **options):
-    result = real(a, b, **options)
+    "merge_many": """
+def broken(runs, **options):
+    result = real(runs, **options)
     (result if isinstance(result, torch.Tensor) else result.values)[-1:] += 1
     return result
 """,

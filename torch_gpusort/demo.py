@@ -3,7 +3,7 @@
     inverted index      the word ids of the whole corpus, int64 with Zipf's distribution, sorted stably: for each word, where it stands
     length buckets      the lines, grouped by their number of words, so that a batch needs little padding
     ranking             the lines by a float32 score, the best first
-    merged lists        the sorted ids of each file, merged pair by pair into one list; once alone, once with the places they stand at
+    merged lists        the sorted ids of each file, merged into one list; once alone, once with the places they stand at
 
 Every result is compared element by element with torch.sort's, and both are timed on the same device.
 """
@@ -14,7 +14,7 @@ import math
 import re
 import sysconfig
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,26 +70,16 @@ def read_corpus() -> Corpus:
     return Corpus(every[every != 0], line_lengths, line_scores, file_lengths, len(numbers) - 1)
 
 
-def merge_pairwise(runs: Sequence[tuple[Tensor, ...]], merge_two: Callable[..., tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-    """Neighbours first, so that earlier files stay first among equals."""
-    while len(runs) > 1:
-        pairs = [merge_two(left, right) for left, right in zip(runs[::2], runs[1::2])]
-        runs = pairs + list(runs[len(pairs) * 2 :])
-    return runs[0]
-
-
 def jobs_of(corpus: Corpus, device: torch.device) -> list[Job]:
     ids, lengths, scores = (tensor.to(device) for tensor in corpus[:3])
     starts = torch.tensor([0, *corpus.file_lengths]).cumsum(0).tolist()
     files = [torch_gpusort.sort(part) for part in ids.split(corpus.file_lengths)]
-    lists = [(values,) for values, _ in files]
-    postings = [(values, indices + start) for (values, indices), start in zip(files, starts)]
+    lists = [values for values, _ in files]
+    places = torch.cat([indices + start for (_, indices), start in zip(files, starts)])
 
-    def merge_ids(left: tuple[Tensor, ...], right: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return (torch_gpusort.merge(*left, *right),)
-
-    def merge_postings(left: tuple[Tensor, ...], right: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return torch_gpusort.merge_by_key(*left, *right)
+    def merge_postings() -> tuple[Tensor, Tensor]:
+        merged, order = torch_gpusort.merge_many(lists, return_indices=True)
+        return merged, places[order]
 
     def stable_sort(keys: Tensor, descending: bool = False) -> tuple[Tensor, ...]:
         return torch.sort(keys, stable=True, descending=descending)
@@ -103,10 +93,8 @@ def jobs_of(corpus: Corpus, device: torch.device) -> list[Job]:
             lambda: torch_gpusort.sort(scores, descending=True),
             lambda: stable_sort(scores, descending=True),
         ),
-        Job(f"merge of {len(files)} id lists", ids.numel(), lambda: merge_pairwise(lists, merge_ids), lambda: stable_sort(ids)[:1]),
-        Job(
-            f"merge of {len(files)} posting lists", ids.numel(), lambda: merge_pairwise(postings, merge_postings), lambda: stable_sort(ids)
-        ),
+        Job(f"merge of {len(files)} id lists", ids.numel(), lambda: (torch_gpusort.merge_many(lists),), lambda: stable_sort(ids)[:1]),
+        Job(f"merge of {len(files)} posting lists", ids.numel(), merge_postings, lambda: stable_sort(ids)),
     ]
 
 
