@@ -9,6 +9,9 @@
 //   The other is made of the outputs, which nobody reads before the last slot writes them: 8-byte records fit the int64 indices, 64-bit
 //   keys and their indices fit both. The last slot always reads the workspace buffer, so it never overwrites what it reads. Where the
 //   outputs are too small (int32 indices, or no values wanted for 64-bit keys) the missing part is added to the workspace.
+//   Control words, bins and look-back tables (a few bytes for a hundred elements) borrow memory of the int64 indices, whose upper halves
+//   are zero and so of no use before the end (cuda/radix/borrowed_indices.cuh). Where they can not, they lie before the records in the
+//   workspace.
 #pragma once
 
 #include <cstddef>
@@ -86,12 +89,16 @@ struct RadixPlan {
   // (cuda/radix/high_word_sample.cuh). 0: not asked.
   int high_word_samples = 0;
   int64_t look_back_words = 0;  // per table
-  int64_t cleared_bytes = 0;    // at the start of the workspace: zeroed before the first kernel
+  int64_t cleared_bytes = 0;    // at the start of the tables: zeroed before the first kernel
 
-  // Byte offsets into the workspace, each a multiple of 256. -1: not there.
+  // The first index whose memory the tables borrow, a multiple of 32. -1: they lie at the start of the workspace.
+  int64_t borrowed_begin = -1;
+  // Byte offsets into the tables, each a multiple of 256. -1: not there.
   int64_t control_offset = 0;
   int64_t bins_offset = -1;
   int64_t look_back_offset[2] = {-1, -1};
+
+  // Byte offsets into the workspace, each a multiple of 256.
   int64_t records_offset = -1;         // records of the workspace buffer (64-bit and wide keys: keys alone)
   int64_t record_indices_offset = -1;  // their indices where they are kept apart
   int64_t second_records_offset = -1;  // records (or keys alone) of the other buffer where the outputs can not hold them
@@ -116,11 +123,22 @@ struct Slicer {
   int64_t used = 0;
 
   int64_t take(int64_t bytes) {
-    const int64_t offset = used;
-    used += ceil_div(bytes, kAlignment) * kAlignment;
+    const int64_t offset = ceil_div(used, kAlignment) * kAlignment;
+    used = offset + bytes;
     return offset;
   }
 };
+
+// Where in the index output tables of so many bytes may lie, or -1: as many indices again must lie before them, to keep in their upper
+// halves the indices that belong there. 32-bit records that would lie there go to the key output, which is as large as half the indices.
+// 64-bit keys are ordered further in place (high_word_ties.h), so their indices must be whole.
+inline int64_t borrowed_begin(const SortProblem& problem, const RadixPlan& plan, int64_t bytes) {
+  const bool may_borrow = plan.indexed && !plan.wide && plan.passes > 0 && problem.index_bytes == 8;
+  if (!may_borrow || problem.keys_out == nullptr || problem.key.bytes == 8) return -1;
+  constexpr int64_t kIndices = kAlignment / 8;
+  const int64_t begin = (problem.numel() - ceil_div(bytes, 8)) / kIndices * kIndices;
+  return 2 * begin >= problem.numel() ? begin : -1;
+}
 
 // Work of the slowest SM, in items: tiles are dealt out whole and a ragged tile costs as much as a full one.
 inline double slowest_items(const SortProblem& problem, const DeviceTraits& device, bool indexed, TileClass tile_class) {
@@ -192,13 +210,16 @@ inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits&
   plan.histogram_grid = static_cast<int>(chunks < device.sm_count ? chunks : device.sm_count);
 
   const int64_t word = plan.wide ? 8 : 4;
-  Slicer slicer;
-  plan.control_offset = slicer.take(kControlBytes);
-  if (plan.passes > 0) plan.bins_offset = slicer.take(problem.rows * plan.passes * kRadixBins * word);
-  plan.cleared_bytes = slicer.used;
+  Slicer tables;
+  plan.control_offset = tables.take(kControlBytes);
+  if (plan.passes > 0) plan.bins_offset = tables.take(problem.rows * plan.passes * kRadixBins * word);
+  plan.cleared_bytes = tables.used;
   plan.look_back_words = most_tiles * kRadixBins;
-  for (int table = 0; table < 2 && table < plan.passes; ++table) plan.look_back_offset[table] = slicer.take(plan.look_back_words * word);
+  for (int table = 0; table < 2 && table < plan.passes; ++table) plan.look_back_offset[table] = tables.take(plan.look_back_words * word);
+  plan.borrowed_begin = borrowed_begin(problem, plan, tables.used);
 
+  Slicer slicer;
+  if (plan.borrowed_begin < 0) slicer = tables;
   if (plan.passes >= 2) {
     const bool apart = key_bytes == 8 || plan.wide;  // key and index in two arrays
     const int record_bytes = plan.indexed && !apart ? 8 : key_bytes;

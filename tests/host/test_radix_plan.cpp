@@ -28,31 +28,49 @@ SortProblem make_problem(int key_bytes, int64_t rows, int64_t length, bool keys,
 
 constexpr PassKind kKinds[] = {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast};
 
-// Slices are aligned, inside the workspace, and do not overlap.
+using Slices = std::vector<std::pair<int64_t, int64_t>>;  // offset, bytes
+
+// They are aligned, inside `bytes`, in order and apart.
+int64_t check_slices(const Slices& slices) {
+  int64_t end = 0;
+  for (auto [offset, bytes] : slices) {
+    if (offset < 0) continue;
+    CHECK(offset % 256 == 0);
+    CHECK(offset >= end);
+    end = offset + bytes;
+  }
+  return end;
+}
+
+// The tables lie in the workspace or in the index output, the records in the workspace, and nothing overlaps.
 void check_layout(const SortProblem& problem, const RadixPlan& plan) {
   const int64_t word = plan.wide ? 8 : 4;
   const int64_t numel = problem.numel();
   const bool apart = problem.key.bytes == 8 || plan.wide;
   const int64_t record = plan.indexed && !apart ? 8 : problem.key.bytes;
-  std::vector<std::pair<int64_t, int64_t>> slices;  // offset, bytes
-  auto add = [&](int64_t offset, int64_t bytes) {
-    if (offset >= 0) slices.emplace_back(offset, bytes);
-  };
-  add(plan.control_offset, 256);
-  add(plan.bins_offset, problem.rows * plan.passes * 256 * word);
-  for (int64_t offset : plan.look_back_offset) add(offset, plan.look_back_words * word);
-  add(plan.records_offset, numel * record);
-  add(plan.record_indices_offset, numel * word);
-  add(plan.second_records_offset, numel * record);
-  int64_t end = 0;
-  for (auto [offset, bytes] : slices) {
-    CHECK(offset % 256 == 0);
-    CHECK(offset >= end);  // they are listed in order
-    end = offset + bytes;
+  const Slices tables = {{plan.control_offset, 256},
+                         {plan.bins_offset, problem.rows * plan.passes * 256 * word},
+                         {plan.look_back_offset[0], plan.look_back_words * word},
+                         {plan.look_back_offset[1], plan.look_back_words * word}};
+  const Slices records = {
+      {plan.records_offset, numel * record}, {plan.record_indices_offset, numel * word}, {plan.second_records_offset, numel * record}};
+  const int64_t table_bytes = check_slices(tables);
+  if (plan.borrowed_begin < 0) {
+    Slices all = tables;
+    all.insert(all.end(), records.begin(), records.end());
+    CHECK(check_slices(all) == plan.workspace_bytes);
+  } else {
+    CHECK(check_slices(records) == plan.workspace_bytes);
+    const int64_t borrowed = numel - plan.borrowed_begin;
+    CHECK(borrowed * 8 >= table_bytes);
+    CHECK(plan.borrowed_begin % 32 == 0);        // so the tables are aligned as they are in a workspace
+    CHECK(plan.borrowed_begin - borrowed >= 0);  // as many upper halves lie before them
+    CHECK(problem.index_bytes == 8 && plan.indexed && problem.keys_out != nullptr && problem.key.bytes < 8 && !plan.wide);
+    // Records that would lie in the tables have room in the keys.
+    if (problem.key.bytes == 4 && plan.passes >= 3) CHECK(borrowed * 8 <= numel * 4);
+    if (problem.key.bytes < 4) CHECK(plan.passes < 3);
   }
-  CHECK(end <= plan.workspace_bytes);
-  CHECK(plan.workspace_bytes - end < 256);
-  CHECK(plan.cleared_bytes <= (plan.look_back_offset[0] >= 0 ? plan.look_back_offset[0] : plan.workspace_bytes));
+  CHECK(plan.cleared_bytes <= (plan.look_back_offset[0] >= 0 ? plan.look_back_offset[0] : 256));
   if (plan.bins_offset >= 0) CHECK(plan.cleared_bytes >= plan.bins_offset + problem.rows * plan.passes * 256 * word);
 }
 
@@ -110,18 +128,25 @@ void check_all_shapes() {
   }
 }
 
-// The contract: at most 8 bytes per element beyond the outputs for 32-bit keys, 12 for 64-bit, with int64 indices. A fifth of a byte is for
-// tables.
+// The contract: at most 8 bytes per element beyond the outputs for 32-bit keys, 12 for 64-bit, with int64 indices. Where no tables can be
+// borrowed of the indices they take up to a fifth of a byte.
 void check_budget() {
   const DeviceTraits device;
-  auto extra = [&](int key_bytes, bool keys, int index_bytes) {
-    const SortProblem problem = make_problem(key_bytes, 1, 1 << 26, keys, index_bytes);
-    return static_cast<double>(plan_radix_sort(problem, device).workspace_bytes) / static_cast<double>(problem.numel());
+  auto workspace = [&](int key_bytes, int64_t rows, int64_t length, bool keys, int index_bytes) {
+    return plan_radix_sort(make_problem(key_bytes, rows, length, keys, index_bytes), device).workspace_bytes;
   };
+  auto extra = [&](int key_bytes, bool keys, int index_bytes) {
+    return static_cast<double>(workspace(key_bytes, 1, 1 << 26, keys, index_bytes)) / (1 << 26);
+  };
+  for (int64_t length = 1 << 18; length <= int64_t{1} << 31; length += length / 5 + 1) {
+    CHECK(workspace(4, 1, length, true, 8) == 8 * length);
+    CHECK(workspace(2, 1, length, true, 8) == 8 * length);
+    CHECK(workspace(1, 1, length, true, 8) == 0);
+  }
+  CHECK(workspace(4, 64, 1 << 20, true, 8) == 8 << 26);
+  CHECK(workspace(4, 1024, 1 << 16, true, 8) == 8 << 26);
+  CHECK(workspace(4, 2000, 20000, true, 8) == 8 * 2000 * 20000);
   constexpr double kTables = 0.2;
-  CHECK(extra(1, true, 8) <= kTables);
-  CHECK(extra(2, true, 8) <= 8 + kTables);
-  CHECK(extra(4, true, 8) <= 8 + kTables);
   CHECK(extra(8, true, 8) <= 12 + kTables);
   CHECK(extra(4, false, 8) <= 8 + kTables);
   CHECK(extra(8, true, 4) <= 12 + kTables);

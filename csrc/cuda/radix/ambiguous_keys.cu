@@ -8,6 +8,7 @@
 
 #include <cuda_runtime.h>
 
+#include "borrowed_indices.cuh"
 #include "radix_control.cuh"
 
 namespace gpusort {
@@ -15,32 +16,50 @@ namespace {
 
 constexpr int kThreads = 512;
 
+// Gives keys_out[i] the pattern of its key if it is ambiguous.
+template <class Key, bool kIndexed>
+__device__ __forceinline__ void mend_key(const PassArguments<Key>& arguments, uint64_t i, Key nan) {
+  const KeyOrder<Key>& order = arguments.order;
+  const Key ordered = order.to_ordered(arguments.keys_out[i]);
+  const bool is_zero = order.zero != 0 && ordered == order.zero;
+  if (!is_zero && ordered != order.clamp) return;
+  Key bits;
+  if constexpr (kIndexed) {
+    const uint64_t row_start = i / arguments.length * arguments.length;
+    const uint32_t index =
+        arguments.index_bytes == 8 ? load_wide_index(arguments, i) : static_cast<const uint32_t*>(arguments.indices_out)[i];
+    bits = arguments.keys_in[row_start + index];
+  } else {
+    bits = order.from_ordered(is_zero ? static_cast<Key>(order.zero - (arguments.control->zeros_seen == 1 ? 1 : 0)) : nan);
+  }
+  arguments.keys_out[i] = bits;
+}
+
 template <class Key, bool kIndexed>
 __global__ void __launch_bounds__(kThreads) ambiguous_keys_kernel(const __grid_constant__ PassArguments<Key> arguments) {
-  const RadixControl* control = arguments.control;
-  if (control->other_patterns == 0) return;
-  if constexpr (!kIndexed) {
-    if (arguments.partial_window() || equal_codes_differ(control)) return;
-  }
-  const KeyOrder<Key>& order = arguments.order;
+  constexpr uint32_t kControlIndices = radix_plan_detail::kControlBytes / 8;
+  __shared__ bool last;
+  RadixControl* control = arguments.control;
+  bool mend = arguments.codes_meet && control->other_patterns != 0;
+  if constexpr (!kIndexed) mend = mend && !arguments.partial_window() && !equal_codes_differ(control);
   const Key nan = static_cast<Key>(static_cast<unsigned long long>(control->nan_ones[1]) << 32 | control->nan_ones[0]);
   const uint64_t total = static_cast<uint64_t>(arguments.rows) * arguments.length;
   const uint64_t step = static_cast<uint64_t>(gridDim.x) * kThreads;
-  for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x; i < total; i += step) {
-    const Key ordered = order.to_ordered(arguments.keys_out[i]);
-    const bool is_zero = order.zero != 0 && ordered == order.zero;
-    if (!is_zero && ordered != order.clamp) continue;
-    Key bits;
-    if constexpr (kIndexed) {
-      const uint64_t row_start = i / arguments.length * arguments.length;
-      const uint64_t index = arguments.index_bytes == 8 ? static_cast<uint64_t>(static_cast<const int64_t*>(arguments.indices_out)[i])
-                                                        : static_cast<const uint32_t*>(arguments.indices_out)[i];
-      bits = arguments.keys_in[row_start + index];
-    } else {
-      bits = order.from_ordered(is_zero ? static_cast<Key>(order.zero - (control->zeros_seen == 1 ? 1 : 0)) : nan);
+  const uint64_t first = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const bool borrowed = kIndexed && arguments.borrowed_begin < total;
+  if (mend) {
+    for (uint64_t i = first; i < total; i += step) {
+      mend_key<Key, kIndexed>(arguments, i, nan);
+      if (borrowed && i >= arguments.borrowed_begin + kControlIndices) give_back(arguments, i);
     }
-    arguments.keys_out[i] = bits;
+  } else if (borrowed) {
+    for (uint64_t i = arguments.borrowed_begin + kControlIndices + first; i < total; i += step) give_back(arguments, i);
   }
+  if (!borrowed) return;
+  __syncthreads();
+  if (threadIdx.x == 0) last = atomicAdd(&control->finished_blocks, 1u) + 1 == gridDim.x;
+  __syncthreads();
+  if (last && threadIdx.x < kControlIndices) give_back(arguments, arguments.borrowed_begin + threadIdx.x);
 }
 
 }  // namespace

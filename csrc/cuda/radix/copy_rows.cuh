@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "pass_arguments.h"
+#include "borrowed_indices.cuh"
 
 namespace gpusort {
 
@@ -11,7 +11,7 @@ template <int kThreads, int kTileItems, class Key>
 __device__ __forceinline__ void copy_rows(const PassArguments<Key>& arguments) {
   constexpr int kBatch = 8;
   static_assert(kTileItems % (kThreads * kBatch) == 0 || kTileItems % kThreads == 0, "tiles are whole multiples of the block");
-  int64_t* wide_indices = arguments.index_bytes == 8 ? static_cast<int64_t*>(arguments.indices_out) : nullptr;
+  const bool wide_indices = arguments.index_bytes == 8 && arguments.indices_out != nullptr;
   int32_t* narrow_indices = arguments.index_bytes == 4 ? static_cast<int32_t*>(arguments.indices_out) : nullptr;
   for (uint32_t tile = blockIdx.x; tile < arguments.tiles; tile += gridDim.x) {
     const uint32_t row = tile / arguments.tiles_per_row;
@@ -34,7 +34,7 @@ __device__ __forceinline__ void copy_rows(const PassArguments<Key>& arguments) {
       for (int k = 0; k < kBatch; ++k) {
         const uint32_t index = first + place + k * kThreads;
         if (place + k * kThreads >= items) break;
-        if (wide_indices != nullptr) wide_indices[row_start + index] = index;
+        if (wide_indices) store_wide_index(arguments, row_start + index, index);
         if (narrow_indices != nullptr) narrow_indices[row_start + index] = static_cast<int32_t>(index);
       }
     }

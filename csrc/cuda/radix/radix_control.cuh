@@ -31,6 +31,7 @@ struct RadixControl {
   uint32_t high_word_first;           // sort by the digits of the high word alone; high_word_ties.h does the rest
   uint32_t long_ties;                 // runs of equal high words that are too long to be sorted by one thread
   uint32_t other_patterns;            // some key is not the pattern that its code is turned back into (ambiguous_keys.h)
+  uint32_t finished_blocks;           // of the last kernel
 };
 static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the plan reserves less");
 

@@ -6,7 +6,7 @@
 //      which buffers, is decided on the device (radix_control.cuh); a slot that is not needed leaves at once
 //   4. 8-bit keys without indices need no slot: byte_runs.cu writes what was counted
 //   5. 64-bit keys whose high words are nearly all different are sorted by these alone; high_word_ties.cu then orders the few ties
-//   6. ambiguous_keys.cu, for floats and bool
+//   6. ambiguous_keys.cu, for floats and bool, and for all whose tables lie in the index output
 //
 // Traffic for 32-bit keys with int64 indices: 4 (histogram) + 4 + 8 (first) + 2 * 16 (middle) + 8 + 12 (last) = 68 bytes per element.
 // The index is implied in the first slot, 32 bits between slots, and widened in the last. Keys travel as codes (staged_record.cuh).
@@ -31,6 +31,11 @@ Type* slice(void* workspace, int64_t offset) {
   return offset < 0 ? nullptr : reinterpret_cast<Type*>(static_cast<char*>(workspace) + offset);
 }
 
+// Control words, bins and look-back tables.
+void* tables_of(const SortProblem& problem, const RadixPlan& plan, void* workspace) {
+  return plan.borrowed_begin < 0 ? workspace : static_cast<int64_t*>(problem.indices_out) + plan.borrowed_begin;
+}
+
 // Both zeros, several NaNs, several bytes that mean True.
 bool codes_may_meet(KeyKind kind) {
   return kind != KeyKind::kUnsigned && kind != KeyKind::kSigned;
@@ -42,14 +47,14 @@ PassKind kind_of_slot(int slot, int passes) {
 }
 
 template <class Key>
-cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* workspace,
+cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* tables,
                              cudaStream_t stream) {
   HistogramArguments<Key> arguments;
   arguments.order = order;
   arguments.keys = static_cast<const Key*>(problem.keys_in);
-  arguments.control = slice<RadixControl>(workspace, plan.control_offset);
-  arguments.bins = slice<void>(workspace, plan.bins_offset);
-  arguments.look_back = slice<void>(workspace, plan.look_back_offset[0]);
+  arguments.control = slice<RadixControl>(tables, plan.control_offset);
+  arguments.bins = slice<void>(tables, plan.bins_offset);
+  arguments.look_back = slice<void>(tables, plan.look_back_offset[0]);
   arguments.look_back_bytes = static_cast<uint64_t>(plan.look_back_words) * (plan.wide ? 8 : 4);
   arguments.length = static_cast<uint64_t>(problem.length);
   arguments.rows = static_cast<uint32_t>(problem.rows);
@@ -81,9 +86,16 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
                          : pairs                         ? problem.indices_out
                                                          : problem.keys_out;
   arguments.record_indices[1] = static_cast<uint32_t*>(problem.indices_out);
-  arguments.control = slice<RadixControl>(workspace, plan.control_offset);
-  arguments.bins = slice<uint32_t>(workspace, plan.bins_offset);
-  for (int table = 0; table < 2; ++table) arguments.look_back[table] = slice<uint32_t>(workspace, plan.look_back_offset[table]);
+  void* tables = tables_of(problem, plan, workspace);
+  arguments.control = slice<RadixControl>(tables, plan.control_offset);
+  arguments.bins = slice<uint32_t>(tables, plan.bins_offset);
+  for (int table = 0; table < 2; ++table) arguments.look_back[table] = slice<uint32_t>(tables, plan.look_back_offset[table]);
+  if (plan.borrowed_begin >= 0) {
+    arguments.borrowed_begin = static_cast<uint64_t>(plan.borrowed_begin);
+    arguments.halved_begin = static_cast<uint64_t>(2 * plan.borrowed_begin - problem.numel());
+    arguments.records_end[1] = arguments.borrowed_begin;
+    arguments.records_rest = static_cast<uint2*>(problem.keys_out);
+  }
   arguments.look_back_rows = static_cast<uint32_t>(plan.look_back_words / kRadixBins);
   arguments.length = static_cast<uint32_t>(problem.length);
   arguments.rows = static_cast<uint32_t>(problem.rows);
@@ -113,7 +125,8 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
       if (error != cudaSuccess) return error;
     }
   }
-  if (plan.passes == 0 || !arguments.codes_meet || problem.keys_out == nullptr) return cudaSuccess;
+  const bool ambiguous = plan.passes > 0 && arguments.codes_meet && problem.keys_out != nullptr;
+  if (!ambiguous && plan.borrowed_begin < 0) return cudaSuccess;
   return launch_ambiguous_keys(arguments, plan.indexed, plan.grid[0] * 4, stream);
 }
 
@@ -152,7 +165,7 @@ template <class Key>
 cudaError_t launch_width(const SortProblem& problem, const RadixPlan& plan, void* workspace, cudaStream_t stream) {
   const KeyOrder<Key> order = problem.key.order<Key>(problem.descending);
   if (plan.passes > 0) {
-    const cudaError_t error = launch_histogram(problem, plan, order, workspace, stream);
+    const cudaError_t error = launch_histogram(problem, plan, order, tables_of(problem, plan, workspace), stream);
     if (error != cudaSuccess) return error;
   }
   return plan.wide ? launch_wide(problem, plan, order, workspace, stream) : launch_narrow(problem, plan, order, workspace, stream);
@@ -162,7 +175,7 @@ cudaError_t launch_width(const SortProblem& problem, const RadixPlan& plan, void
 
 cudaError_t launch_radix_sort(const SortProblem& problem, const RadixPlan& plan, void* workspace, cudaStream_t stream) {
   if (plan.wide && plan.indexed && problem.index_bytes != 8) return cudaErrorInvalidValue;  // such positions need int64
-  const cudaError_t error = cudaMemsetAsync(workspace, 0, static_cast<size_t>(plan.cleared_bytes), stream);
+  const cudaError_t error = cudaMemsetAsync(tables_of(problem, plan, workspace), 0, static_cast<size_t>(plan.cleared_bytes), stream);
   if (error != cudaSuccess) return error;
   switch (problem.key.bytes) {
     case 1: return launch_width<uint8_t>(problem, plan, workspace, stream);

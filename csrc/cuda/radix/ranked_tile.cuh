@@ -9,6 +9,7 @@
 
 #include "../primitives/look_back.cuh"
 #include "../primitives/shared_memory.cuh"
+#include "borrowed_indices.cuh"
 #include "pass_arguments.h"
 #include "radix_control.cuh"
 #include "staged_record.cuh"
@@ -42,6 +43,7 @@ struct RankedTile {
   using Input = typename Record::Input;
   static constexpr bool k64 = Record::k64;
   static constexpr bool kSplit = Record::kSplit;
+  static constexpr bool kPairs = kIndexed && sizeof(Key) == 4;  // records that may lie in two pieces
   static constexpr uint32_t kUnit = Record::kUnit, kScale = Record::kScale;
 
   static constexpr int kThreads = Policy::kShape.threads;
@@ -126,9 +128,14 @@ struct RankedTile {
     }
   }
 
+  // The whole tile in one piece of the buffer?
+  __device__ __forceinline__ bool in_one_piece(const TilePlace& place) const {
+    return !kPairs || kFromKeys || place.row_start + place.first + kTileItems <= arguments.records_end[role.source];
+  }
+
   __device__ __forceinline__ void load_group(const TilePlace& place, int group) {
     const uint64_t position = place.row_start + place.first + own;
-    if (place.full()) {
+    if (place.full() && in_one_piece(place)) {
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) load_item(group * kGroup + k, position + (group * kGroup + k) * 32);
     } else {
@@ -136,7 +143,10 @@ struct RankedTile {
       for (int k = 0; k < kGroup; ++k) {
         const int item = group * kGroup + k;
         if (own + item * 32 < place.items) {
-          load_item(item, position + item * 32);
+          if constexpr (kPairs && !kFromKeys)
+            input[item] = *record_at(arguments, role.source, position + item * 32);
+          else
+            load_item(item, position + item * 32);
         } else if constexpr (!kFromKeys) {
           input[item] = Record::pad();
           if constexpr (kSplit) input_index[item] = ~0u;
@@ -149,6 +159,7 @@ struct RankedTile {
   __device__ __forceinline__ void prefetch(uint32_t tile) const {
 #if __CUDA_ARCH__ >= 900
     const TilePlace place = place_of(tile);
+    if (!in_one_piece(place)) return;
     constexpr uint32_t kBytes = kFromKeys || !(kIndexed && !k64) ? sizeof(Key) : 8;
     constexpr uint32_t kStep = 16384;
     const char* base =

@@ -29,6 +29,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
   using Base::kIndices;
   using Base::kItems;
   using Base::kOffsets;
+  using Base::kPairs;
   using Base::kRecords;
   using Base::kScale;
   using Base::kSplit;
@@ -46,6 +47,8 @@ struct StagedTile : RankedTile<Policy, kExact> {
   using typename Base::Record;
   using typename Base::TilePlace;
   using typename Base::Word;
+  // The tables may lie in the indices, and what would lie there goes elsewhere.
+  static constexpr bool kMayBorrow = kIndexed && !k64 && (kOutputs != StepOutputs::kRecords || kPairs);
 
   // Staged places are spread over the banks: bins of equal length would meet in one bank otherwise. In bytes.
   __device__ __forceinline__ static uint32_t swizzle(uint32_t place) {
@@ -128,6 +131,17 @@ struct StagedTile : RankedTile<Policy, kExact> {
       staged.offset[k] =
           load_shared(shared + kOffsets + view.offset(Record::key_of_word(staged.word[k]))) + thread + (first_round + k) * kThreads;
     }
+  }
+
+  // One record, for loops that are not unrolled.
+  __device__ __forceinline__ StagedGroup<1> read_one(int round) const {
+    StagedGroup<1> staged;
+    const uint32_t i = opaque(thread) + round * kThreads;
+    const uint32_t at = staged_place(i);
+    load_shared(shared + kRecords + at * kScale, staged.word[0]);
+    if constexpr (kSplit) staged.index[0] = load_shared(shared + kIndices + at);
+    staged.offset[0] = load_shared(shared + kOffsets + view.offset(Record::key_of_word(staged.word[0]))) + i;
+    return staged;
   }
 
   // Each record against the one before it. Returns whether the order is wrong somewhere.
@@ -229,6 +243,38 @@ struct StagedTile : RankedTile<Policy, kExact> {
       store_outputs(place, first_round, staged);
   }
 
+  // From here on, in all rows, what a record leaves in the index output does not go to the plain place: see borrowed_indices.cuh.
+  __device__ __forceinline__ uint64_t plain_end() const {
+    return kOutputs == StepOutputs::kRecords ? arguments.records_end[role.target] : arguments.halved_begin;
+  }
+
+  // Does some record of the warp go there? Positions rise with places, those of pads too.
+  template <int kCount>
+  __device__ __forceinline__ bool beyond_plain_end(const TilePlace& place, const StagedGroup<kCount>& staged) const {
+    const uint64_t end = plain_end();
+    const uint64_t in_row = end > place.row_start ? end - place.row_start : 0;
+    const uint32_t limit = static_cast<uint32_t>(min(in_row, static_cast<uint64_t>(~0u)));
+    return __any_sync(~0u, staged.offset[kCount - 1] >= limit);
+  }
+
+  // The records of a group that may go there, one after the other from shared memory, so that the usual way has the registers.
+  template <int kCount>
+  __device__ __forceinline__ void store_with_care(const TilePlace& place, int first_round) const {
+#pragma unroll 1
+    for (int round = first_round; round < first_round + kCount; ++round) {
+      const StagedGroup<1> staged = read_one(round);
+      if (!staged_here(place, round)) continue;
+      const uint64_t position = place.row_start + staged.offset[0];
+      const uint32_t index = staged.index_of(0, place);
+      if constexpr (kOutputs == StepOutputs::kRecords) {
+        *record_at(arguments, role.target, position) = make_uint2(Record::key_of_word(staged.word[0]), index);
+      } else {
+        if (arguments.keys_out != nullptr) arguments.keys_out[position] = bits_of(staged.word[0]);
+        store_wide_index(arguments, position, index);
+      }
+    }
+  }
+
   // One group of staged records: read, verified, written. Returns whether the order is wrong somewhere.
   __device__ __forceinline__ bool write_group(const TilePlace& place, int first_round) const {
     StagedGroup<kGroup> staged;
@@ -236,6 +282,12 @@ struct StagedTile : RankedTile<Policy, kExact> {
     bool wrong = false;
     if constexpr (!kExact) {
       if (kIndexed || role.step > 0 || !place.full()) wrong = verify_group(place, first_round, staged);
+    }
+    if constexpr (kMayBorrow) {
+      if (beyond_plain_end(place, staged)) {
+        store_with_care<kGroup>(place, first_round);
+        return wrong;
+      }
     }
     store_group(place, first_round, staged);
     return wrong;
@@ -275,13 +327,11 @@ struct StagedTile : RankedTile<Policy, kExact> {
     } while (__syncthreads_or(exchanged));
 #pragma unroll 1
     for (int round = 0; round < kItems; ++round) {
-      StagedGroup<1> staged;
-      const uint32_t i = opaque(thread) + round * kThreads;
-      const uint32_t at = staged_place(i);
-      load_shared(shared + kRecords + at * kScale, staged.word[0]);
-      if constexpr (kSplit) staged.index[0] = load_shared(shared + kIndices + at);
-      staged.offset[0] = load_shared(shared + kOffsets + view.offset(Record::key_of_word(staged.word[0]))) + i;
-      store_group(place, round, staged);
+      const StagedGroup<1> staged = read_one(round);
+      if (kMayBorrow && beyond_plain_end(place, staged))
+        store_with_care<1>(place, round);
+      else
+        store_group(place, round, staged);
     }
   }
 };
