@@ -34,7 +34,8 @@ struct BucketArguments {
   KeyOrder<U> order;
   bool descending = false;
   bool is_float = false;         // the value maps of core/word_map.h apply (float32, float64)
-  uint32_t* overflow = nullptr;  // [0]: how many, zero at the launch; then row * buckets_per_row + bucket of those above the capacity
+  U* spare_keys = nullptr;       // [rows][length]; only buckets above the capacity touch it. Null: part of indices_wide serves, to 32 bits
+  uint32_t* overflow = nullptr;  // bucket_overflow_words() of bucket_shape.h; the first two are zero at the launch
 
   GPUSORT_HD uint32_t begin(int64_t row, int bucket) const { return begins[row * (buckets_per_row + 1) + bucket] & kBucketBeginMask; }
   GPUSORT_HD bool all_equal(int64_t row, int bucket) const { return (begins[row * (buckets_per_row + 1) + bucket] & kEqualBucket) != 0; }
@@ -58,8 +59,8 @@ BucketArguments<U> make_bucket_arguments(const SortProblem& problem) {
   return arguments;
 }
 
-// Sorts every bucket of every row (bucket_rows.cuh): one launch for those within the capacity, one that leaves at once when no bucket is
-// above it. U is uint16_t, uint32_t or uint64_t.
+// Sorts every bucket of every row: one launch of bucket_rows.cuh, then one of bucket_rest.cuh that leaves at once when no bucket is left
+// for it. Buckets above the capacity also overwrite their part of `keys` and `indices`. U is uint16_t, uint32_t or uint64_t.
 template <typename U>
 cudaError_t launch_bucket_rows(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream);
 

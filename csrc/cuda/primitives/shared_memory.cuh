@@ -21,6 +21,13 @@ __device__ __forceinline__ void load_shared(uint32_t address, uint2& value) {
   asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "r"(address) : "memory");
 }
 
+__device__ __forceinline__ void load_shared(uint32_t address, uint4& value) {
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "r"(address)
+               : "memory");
+}
+
 __device__ __forceinline__ uint32_t load_shared(uint32_t address) {
   uint32_t value;
   load_shared(address, value);
@@ -33,6 +40,11 @@ __device__ __forceinline__ void store_shared(uint32_t address, uint32_t value) {
 
 __device__ __forceinline__ void store_shared(uint32_t address, uint2 value) {
   asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(value.x), "r"(value.y) : "memory");
+}
+
+__device__ __forceinline__ void store_shared(uint32_t address, uint4 value) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)
+               : "memory");
 }
 
 __device__ __forceinline__ void clear_shared_16_bytes(uint32_t address) {

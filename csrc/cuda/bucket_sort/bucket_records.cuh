@@ -1,0 +1,143 @@
+// What the kernels of the bucket sort share: records of a bucket in shared memory, where a bucket lies, and the list of those left over.
+#pragma once
+
+#include <cstdint>
+
+#include "../primitives/shared_memory.cuh"
+#include "bucket_arguments.h"
+
+namespace gpusort {
+
+// Records are read by fours past the last one: what lies there is the largest record, below none.
+constexpr int kRecordPads = 4;
+
+// A key in its flat form and the index that tells equal keys apart, compared as one number. Keys to 32 bits share a 64-bit word with it.
+template <class U>
+struct BucketRecords {
+  using Flat = uint32_t;
+  struct Record {
+    Flat key;
+    uint32_t index;
+    __device__ __forceinline__ bool operator<(const Record& other) const {
+      return (static_cast<uint64_t>(key) << 32 | index) < (static_cast<uint64_t>(other.key) << 32 | other.index);
+    }
+  };
+
+  uint32_t records;  // shared addresses
+
+  __device__ __forceinline__ BucketRecords(uint32_t storage, int) : records(storage) {}
+
+  __device__ __forceinline__ void set(uint32_t place, const Record& record) const {
+    store_shared(records + place * 8, make_uint2(record.index, record.key));
+  }
+  __device__ __forceinline__ Record get(uint32_t place) const {
+    uint2 raw;
+    load_shared(records + place * 8, raw);
+    return Record{raw.y, raw.x};
+  }
+};
+
+template <>
+struct BucketRecords<uint64_t> {
+  using Flat = uint64_t;
+  struct Record {
+    Flat key;
+    uint32_t index;
+    __device__ __forceinline__ bool operator<(const Record& other) const {
+      return key == other.key ? index < other.index : key < other.key;
+    }
+  };
+
+  uint32_t keys, indices;
+
+  __device__ __forceinline__ BucketRecords(uint32_t storage, int capacity)
+      : keys(storage), indices(storage + (capacity + kRecordPads) * 8) {}
+
+  __device__ __forceinline__ void set(uint32_t place, const Record& record) const {
+    store_shared(keys + place * 8, make_uint2(static_cast<uint32_t>(record.key), static_cast<uint32_t>(record.key >> 32)));
+    store_shared(indices + place * 4, record.index);
+  }
+  __device__ __forceinline__ Record get(uint32_t place) const {
+    uint2 raw;
+    load_shared(keys + place * 8, raw);
+    return Record{static_cast<uint64_t>(raw.y) << 32 | raw.x, load_shared(indices + place * 4)};
+  }
+};
+
+// One bucket: where it lies. Its pointers are made where they are used, which keeps them out of registers in between.
+template <class U>
+struct BucketSpan {
+  const BucketArguments<U>& arguments;
+  uint32_t number;  // of the bucket, in all rows
+  uint32_t size;
+  bool all_equal;
+  int64_t offset;
+
+  __device__ __forceinline__ BucketSpan(const BucketArguments<U>& all, uint32_t bucket) : arguments(all), number(bucket) {
+    const uint32_t row = bucket / static_cast<uint32_t>(arguments.buckets_per_row);
+    const uint32_t* bounds = arguments.begins + (static_cast<int64_t>(bucket) + row);  // one bound more than buckets in every row
+    const uint32_t begin = bounds[0];
+    all_equal = (begin & kEqualBucket) != 0;
+    size = (bounds[1] & kBucketBeginMask) - (begin & kBucketBeginMask);
+    offset = row * arguments.length + (begin & kBucketBeginMask);
+  }
+
+  __device__ __forceinline__ const U* keys() const { return arguments.keys + offset; }
+  __device__ __forceinline__ const uint32_t* indices() const { return arguments.indices ? arguments.indices + offset : nullptr; }
+};
+
+// The outputs of a bucket. A null pointer is an output nobody wants.
+template <class U>
+struct BucketOutput {
+  U* keys;
+  int64_t* indices_wide;
+  int32_t* indices_narrow;
+
+  __device__ __forceinline__ explicit BucketOutput(const BucketSpan<U>& bucket)
+      : keys(bucket.arguments.keys_out ? bucket.arguments.keys_out + bucket.offset : nullptr),
+        indices_wide(bucket.arguments.indices_wide ? bucket.arguments.indices_wide + bucket.offset : nullptr),
+        indices_narrow(bucket.arguments.indices_narrow ? bucket.arguments.indices_narrow + bucket.offset : nullptr) {}
+
+  __device__ __forceinline__ void store(uint32_t place, U key, uint32_t index) const {
+    if (keys) keys[place] = key;
+    if (indices_wide) indices_wide[place] = index;
+    if (indices_narrow) indices_narrow[place] = static_cast<int32_t>(index);
+  }
+};
+
+// Writes a bucket that is in order as it lies; all threads of the block.
+template <class U>
+__device__ __forceinline__ void copy_bucket(const BucketSpan<U>& bucket, uint32_t thread, uint32_t threads) {
+  const BucketOutput<U> output(bucket);
+  const U* keys = bucket.keys();
+  const uint32_t* indices = bucket.indices();
+#pragma unroll 4
+  for (uint32_t place = thread; place < bucket.size; place += threads) output.store(place, keys[place], indices ? indices[place] : 0);
+}
+
+// The list of buckets left to bucket_rest.cuh: large ones are noted from the front, crowded ones from the back.
+constexpr uint32_t kLargeCount = 0, kCrowdedCount = 1, kFirstListed = 2;
+
+template <class U>
+__device__ __forceinline__ uint32_t* listed_crowded(const BucketArguments<U>& arguments, uint32_t number) {
+  const uint32_t buckets = static_cast<uint32_t>(arguments.rows * arguments.buckets_per_row);
+  return arguments.overflow + kFirstListed + (buckets - 1 - number);
+}
+
+template <class U>
+__device__ __forceinline__ void note_large_bucket(const BucketArguments<U>& arguments, uint32_t bucket) {
+  arguments.overflow[kFirstListed + atomicAdd(arguments.overflow + kLargeCount, 1u)] = bucket;
+}
+
+template <class U>
+__device__ __forceinline__ void note_crowded_bucket(const BucketArguments<U>& arguments, uint32_t bucket) {
+  *listed_crowded(arguments, atomicAdd(arguments.overflow + kCrowdedCount, 1u)) = bucket;
+}
+
+// Bucket `number` of the list: first the `large` large ones, then the crowded ones.
+template <class U>
+__device__ __forceinline__ uint32_t noted_bucket(const BucketArguments<U>& arguments, uint32_t number, uint32_t large) {
+  return number < large ? arguments.overflow[kFirstListed + number] : *listed_crowded(arguments, number - large);
+}
+
+}  // namespace gpusort

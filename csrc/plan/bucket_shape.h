@@ -1,0 +1,39 @@
+// How a block sorts a bucket: threads and keys to a thread, and what it needs of an SM. Pure functions, for the plan and for the kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "../core/host_device.h"
+
+namespace gpusort {
+
+struct BucketShape {
+  int threads;
+  int items;
+};
+
+// In order of capacity; a plan's capacity takes the first that holds it.
+constexpr BucketShape kBucketShapes[] = {{128, 8}, {256, 8}, {512, 8}, {512, 16}};
+
+// Large and crowded buckets are noted for another kernel: two counts, then the buckets.
+GPUSORT_HD constexpr int64_t bucket_overflow_words(int64_t rows, int64_t buckets_per_row) {
+  return 2 + rows * buckets_per_row;
+}
+
+// As many bins as keys, and one word more.
+GPUSORT_HD constexpr int bucket_counter_bytes(int threads, int items) {
+  return threads * items * 4 + 16;
+}
+
+GPUSORT_HD constexpr int bucket_shared_bytes(int key_bytes, int threads, int items) {
+  return bucket_counter_bytes(threads, items) + (threads * items + 4) * (key_bytes <= 4 ? 8 : 12);
+}
+
+// Blocks to an SM that the registers of the kernel must allow.
+GPUSORT_HD constexpr int bucket_blocks_per_sm(int key_bytes, int threads, int items) {
+  const int registers = items <= 8 ? (key_bytes <= 4 ? 40 : 56) : (key_bytes <= 4 ? 64 : 80);
+  const int blocks = 65536 / (threads * registers), fitting = 230000 / (bucket_shared_bytes(key_bytes, threads, items) + 2048);
+  return blocks < fitting ? blocks : fitting;
+}
+
+}  // namespace gpusort
