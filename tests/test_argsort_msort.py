@@ -118,6 +118,7 @@ def test_signatures_are_the_documented_ones():
         ("end_bit", None, True),
         ("kernel", "auto", True),
         ("digit_bits", None, True),
+        ("max_value", None, True),
     ]
     assert names(gs.merge) == [
         ("a", ..., False),

@@ -34,6 +34,7 @@ def op_samples(device):
     yield ops.sort.default, (grad, 0), {"algorithm": "merge"}
     for p, q in ((a, b), (a_grad, b_grad), (a_grad, b), (a[:, :0], b), (a[0], b[0])):
         yield ops.merge.default, (p, q), {}
+        yield ops.merge.default, (p, q), {"check": True}
         yield ops.merge_with_indices.default, (p, q), {"descending": False}
         yield ops.merge_by_key.default, (p, p, q, q), {}
         yield ops.merge_by_key.default, (p, p.detach().long(), q, q.detach().long()), {}
@@ -42,6 +43,15 @@ def op_samples(device):
         for these in (offsets, offsets.repeat_interleave(2)[::2], torch.arange(54, device=device)):
             yield ops.merge_many.default, (runs, these), {}
             yield ops.merge_many_with_indices.default, (runs, these), {"descending": True}
+        yield ops._take.default, (p, ops.argsort(p, 0), 0), {}
+        yield ops._take.default, (p, ops.argsort(p, -1, index_dtype=torch.int32), -1), {}
+    for t in inputs[:1] + inputs[2:4]:
+        yield ops._sort.default, (t, 0, True), {}
+        yield ops._sort_keys.default, (t, -1, False), {}
+    for p, q in ((a, b), (a[0], b[0])):
+        yield ops._merge.default, (p, q, False), {}
+        yield ops._merge_with_indices.default, (p, q, False), {}
+        yield ops._merge_by_key.default, (p, p.long(), q, q.long(), False), {}
     yield ops.co_rank.default, (torch.arange(54, device=device), a[0], b[0]), {}
     yield ops.co_rank.default, (torch.arange(54, device=device).view(2, 27), a_grad[0], b[0]), {"descending": False}
 
@@ -49,6 +59,7 @@ def op_samples(device):
 OPS = (
     *("sort", "argsort", "sort_keys", "msort", "radix_sort", "merge_sort", "bitonic_sort", "sample_sort"),
     *("merge", "merge_with_indices", "merge_by_key", "merge_many", "merge_many_with_indices", "co_rank"),
+    *("_sort", "_sort_keys", "_merge", "_merge_with_indices", "_merge_by_key", "_take"),
 )
 
 
@@ -67,7 +78,7 @@ def test_every_op_of_the_library_is_checked():
     """A new op has to come with samples."""
     names = {name.split("::")[1].split(".")[0] for name in torch._C._dispatch_get_all_op_names() if name.startswith("gpusort::")}
     covered = {op._name.split("::")[1].split(".")[0] for op, _, _ in op_samples("cpu")}
-    assert {n for n in names if not n.startswith("_")} == covered
+    assert {n for n in names if n not in ("_build_info", "_cuda_build_info")} == covered
 
 
 def shape_functions(dtype, dim):
@@ -129,6 +140,7 @@ FUNCTIONS = {
     "sample_sort": lambda x: gs.sample_sort(x),
     "raw sort": lambda x: ops.sort(x, 0, True),
     "merge": lambda x: gs.merge(gs.sort_keys(x), gs.sort_keys(x * 2), return_indices=True),
+    "merge with a check": lambda x: (gs.merge(gs.sort_keys(x), gs.sort_keys(x * 2), check=True),),
     "merge_by_key": lambda x: gs.merge_by_key(gs.sort_keys(x), x, gs.sort_keys(x), x + 1),
     "co_rank": lambda x: (gs.co_rank(torch.arange(x.shape[1], device=x.device), gs.sort_keys(x[0]), gs.sort_keys(x[1])),),
     "merge_many": lambda x: gs.merge_many([gs.sort_keys(x[0]), gs.sort_keys(x[1])[1:], gs.sort_keys(x[2])], return_indices=True),

@@ -69,23 +69,64 @@ def test_unsupported_dtype(device, name, dtype):
         refused(TypeError, lambda: getattr(gs, name)(x), "input", str(dtype).removeprefix("torch."), "float32")
 
 
-@pytest.mark.parametrize("name", [*ONE_TENSOR, "msort"])
 @pytest.mark.parametrize("value", [None, [3, 1, 2], 4.5, "text"], ids=repr)
-def test_input_that_is_no_tensor(name, value):
-    with pytest.raises(TypeError):
-        getattr(gs, name)(value)
+def test_arguments_that_are_no_tensor(device, value):
+    x, k = torch.zeros(3, device=device), torch.arange(3, device=device)
+    for name in (*ONE_TENSOR, "msort", "merge_sort", "bitonic_sort", "sample_sort"):
+        refused(TypeError, lambda: getattr(gs, name)(value), "input must be a Tensor, not", type(value).__name__)
+    refused(TypeError, lambda: gs.sort(value, out=(x, k)), "input must be a Tensor, not", type(value).__name__)
+    refused(TypeError, lambda: gs.radix_sort(value, max_value=3), "input must be a Tensor, not", type(value).__name__)
+    for name, call in (
+        ("a", lambda: gs.merge(value, x)),
+        ("b", lambda: gs.merge(x, value, check=True)),
+        ("b", lambda: gs.merge(x, value, return_indices=True)),
+        ("a_keys", lambda: gs.merge_by_key(value, x, x, x)),
+        ("b_values", lambda: gs.merge_by_key(x, x, x, value)),
+        ("k", lambda: gs.co_rank(value, x, x)),
+        ("a", lambda: gs.co_rank(k, value, x)),
+        ("keys", lambda: gs.sort_by_key(value, x)),
+        ("values[1]", lambda: gs.sort_by_key(x, x, value)),
+        ("runs[1]", lambda: gs.merge_many([x, value])),
+        *((("offsets", lambda: gs.merge_many(x, value)),) if value is not None else ()),
+    ):
+        refused(TypeError, call, f"{name} must be a Tensor, not", type(value).__name__)
 
 
-def test_dim_that_is_no_number(device):
+def test_options_of_a_wrong_type(device):
+    x, ids = torch.zeros(3, device=device), torch.arange(3, device=device)
+    for dim in ("0", 0.5, None, [0], 2**70, ids):
+        refused(TypeError, lambda: gs.sort(x, dim=dim), "dim must be an int", type(dim).__name__, "" if dim is ids else dim)
+    for name, allowed, call in (
+        ("descending", "bool", lambda: gs.sort(x, descending="no")),
+        ("descending", "bool", lambda: gs.merge(x, x, descending="no")),
+        ("descending", "bool", lambda: gs.merge_many([x, x], descending="no")),
+        ("descending", "bool", lambda: gs.co_rank(ids, x, x, descending="no")),
+        ("algorithm", "'radix'", lambda: gs.sort(x, algorithm=3)),
+        ("kernel", "'onesweep'", lambda: gs.radix_sort(x, kernel=3)),
+        ("kernel", "'circular'", lambda: gs.merge(x, x, kernel=3)),
+        ("check", "bool", lambda: gs.merge(x, x, check="no")),
+        ("index_dtype", "torch.int32", lambda: gs.sort(x, index_dtype="int32")),
+        ("begin_bit", "int", lambda: gs.radix_sort(x, begin_bit="3")),
+        ("end_bit", "int or None", lambda: gs.radix_sort(x, end_bit=2.5)),
+        ("digit_bits", "int or None", lambda: gs.radix_sort(x, digit_bits="8")),
+        ("max_value", "int or None", lambda: gs.radix_sort(ids, max_value=2.5)),
+    ):
+        refused(TypeError, call, f"{name} must be", allowed, "not")
+
+
+def test_wrong_bounds(device):
+    ids = torch.arange(3, device=device)
+    refused(ValueError, lambda: gs.radix_sort(ids, max_value=-1), "max_value", -1, 0)
+    refused(TypeError, lambda: gs.radix_sort(ids.float(), max_value=3), "max_value", 3, "float32")
+
+
+def test_offsets_of_a_wrong_dtype(device):
     x = torch.zeros(3, device=device)
-    for dim in ("0", 0.5, None, [0]):
-        with pytest.raises(TypeError):
-            gs.sort(x, dim=dim)
+    refused(TypeError, lambda: gs.merge_many(x, torch.tensor([0.0, 3.0], device=device)), "offsets", "float32", "int64", "int32")
 
 
 def test_sparse_and_quantized_inputs(device):
-    with pytest.raises((TypeError, RuntimeError, NotImplementedError)):
-        gs.sort(torch.eye(3, device=device).to_sparse())
+    refused(NotImplementedError, lambda: gs.sort(torch.eye(3, device=device).to_sparse()), "sparse", "dense")
 
 
 @pytest.mark.parametrize("name", ["sort", "argsort"])

@@ -38,6 +38,21 @@ def test_targets_of_the_right_shape_are_written_in_place(device, dtype):
     assert_stable_sort(x, (values, indices), 0, True)
 
 
+def test_bools_keep_their_own_bits(device):
+    x = make("random_bits", (40, 50), torch.bool, device)
+    assert bits_of(x).max() > 1
+    buffer = torch.zeros(50, 80, dtype=torch.bool, device=device)
+    for values in (
+        torch.empty(0, dtype=torch.bool, device=device),
+        torch.zeros(40, 50, dtype=torch.bool, device=device),
+        buffer[:, ::2].t(),
+    ):
+        indices = torch.empty(0, dtype=torch.int64, device=device)
+        gs.sort(x, out=(values, indices))
+        assert np.array_equal(bits_of(values), take_bits(x, stable_order(x, 1), 1))
+    assert not bits_of(buffer[:, 1::2]).any()
+
+
 def test_strided_targets_leave_the_gaps_alone(device):
     x = make("uniform", 60, torch.float32, device)
     value_buffer, index_buffer = torch.full((120,), -7.0, device=device), torch.full((180,), -7, device=device)

@@ -36,6 +36,16 @@ def test_whole_keys(device, dtype):
             assert_stable_sort(x, gs.radix_sort(x, descending=descending), descending=descending)
 
 
+def test_a_bound_of_the_values_changes_nothing(device):
+    """Right, too small or absurd: a hint never mis-sorts."""
+    for dtype in (torch.uint8, torch.int16, torch.int64, torch.uint64, torch.bool):
+        x = make("random_bits", 5000, dtype, device)
+        for bound in (0, 1, 255, 2**20, 2**63, 10**30):
+            assert_stable_sort(x, gs.radix_sort(x, max_value=bound))
+    ids = make("ids_below_64", 5000, torch.int64, device)
+    assert_stable_sort(ids, gs.radix_sort(ids, descending=True, max_value=63), descending=True)
+
+
 def windows(width):
     """Bounds at, before and after every digit edge, one bit, all bits, none."""
     yield from (

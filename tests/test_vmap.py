@@ -4,9 +4,11 @@
 
 import warnings
 
+import numpy as np
 import pytest
 import torch
-from cases import make, two_sorted
+from cases import COMPLEX, DTYPES, make, name_of, sorted_values, two_sorted
+from reference import bits_of, stable_order, take_bits
 
 import torch_gpusort as gs
 
@@ -107,6 +109,45 @@ def test_co_rank(device):
         got = torch.vmap(gs.co_rank, in_dims=in_dims)(k, p, q)
         for i in range(5):
             same(got[i], gs.co_rank(k[i], p if p.dim() == 1 else p[i], q if q.dim() == 1 else q[i]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_values_of_every_dtype_move_with_their_keys(device, dtype):
+    keys = make("zipf", (4, 5, 60), torch.int32, device)
+    values = make("zipf" if dtype in COMPLEX else "random_bits", (4, 5, 60), dtype, device)
+    want = take_bits(values, stable_order(keys, 2, True), 2)
+    for function in (gs.sort_by_key, lambda *t, **options: torch.compile(gs.sort_by_key, backend="eager")(*t, **options)):
+        _, moved = torch.vmap(lambda k, v: function(k, v, dim=-1, descending=True))(keys, values)
+        assert moved.dtype is dtype and np.array_equal(bits_of(moved), want)
+    _, moved = torch.vmap(torch.vmap(lambda k, v: gs.sort_by_key(k, v, descending=True)), in_dims=(1, 1), out_dims=1)(keys, values)
+    assert np.array_equal(bits_of(moved), want)
+    _, moved = torch.vmap(lambda k: gs.sort_by_key(k, values[0, 0], dim=0, descending=True))(keys[0])
+    for i in range(5):
+        assert np.array_equal(bits_of(moved[i]), take_bits(values[0, 0], stable_order(keys[0, i], 0, True), 0))
+    _, moved = torch.vmap(lambda k, v: gs.sort_by_key(k, v, dim=0))(keys[0, 0], values[0, 0])  # each example is a scalar
+    assert np.array_equal(bits_of(moved), bits_of(values[0, 0]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_runs_of_every_dtype_in_a_list(device, dtype):
+    name = "zipf" if dtype in COMPLEX else "random_bits"
+    lengths = (30, 0, 41)
+    runs = [[sorted_values(make(name, n, dtype, device, seed=(i, r))) for r, n in enumerate(lengths)] for i in range(3)]
+    stored = torch.uint8 if dtype is torch.bool else dtype  # torch.stack makes every True a one
+    batches = [torch.stack([example[r].view(stored) for example in runs]).view(dtype) for r in range(3)]
+    got = torch.vmap(lambda *parts: gs.merge_many(parts))(*batches)
+    for i, example in enumerate(runs):
+        assert np.array_equal(bits_of(got[i]), bits_of(gs.merge_many(example)))
+
+
+def test_a_merge_that_checks_its_inputs(device):
+    a, b = two_sorted((7, 9), torch.float32, device, rows=(5,))
+    same(torch.vmap(lambda p, q: gs.merge(p, q, check=True))(a, b), gs.merge(a, b))
+    got = torch.vmap(lambda p, q: tuple(gs.merge(p, q, check=True, return_indices=True)), in_dims=(0, None))(a, b[0])
+    same(got[0], gs.merge(a, b[:1].expand(5, 9)))
+    b[3] = b[3].flip(0)
+    with pytest.raises(ValueError, match=r"^b is not sorted.*\[3, 1\]"):
+        torch.vmap(lambda p, q: gs.merge(p, q, check=True))(a, b)
 
 
 def test_many_examples_run_as_one_call(device):

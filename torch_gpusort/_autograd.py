@@ -4,6 +4,8 @@ Every differentiable op here moves elements and does no arithmetic: outputs = ca
 gradient sent back to where each element came from (a scatter by the same indices, which are a permutation), and a tangent travels as the
 element does (a gather). Both are ordinary differentiable operations, which gives higher orders and mixed modes.
 
+The functions call ops whose names begin with an underscore where no gradient is wanted; autograd does not see those, but for _take.
+
 Ops whose schema returns no indices (sort_keys, msort, merge, merge_by_key, merge_many) run their indexed sibling while a gradient is
 wanted.
 """
@@ -169,6 +171,13 @@ def _merge_by_key_kernel(keyset, a_keys: Tensor, a_values: Tensor, b_keys: Tenso
     return _permute(compute, -1, 2, a_keys, b_keys, a_values, b_values)[:2]
 
 
+def _take_kernel(keyset, self: Tensor, indices: Tensor, dim: int):
+    op, below = torch.ops.gpusort._take.default, keyset & _AFTER_AUTOGRAD
+    if not gradient_wanted(self):
+        return op.redispatch(below, self, indices, dim)
+    return _permute(lambda part: (op.redispatch(below, part, indices, dim), indices.detach()), dim, 1, self)[0]
+
+
 def register() -> None:
     ops = torch.ops.gpusort
     sort, merge, merge_many = ops.sort.default, ops.merge_with_indices.default, ops.merge_many_with_indices.default
@@ -183,6 +192,7 @@ def register() -> None:
         "merge": _merge_kernel(ops.merge.default, merge, "values"),
         "merge_with_indices": _merge_kernel(merge, merge, "both"),
         "merge_by_key": _merge_by_key_kernel,
+        "_take": _take_kernel,
         "merge_many": _merge_many_kernel(ops.merge_many.default, merge_many, "values"),
         "merge_many_with_indices": _merge_many_kernel(merge_many, merge_many, "both"),
     }

@@ -1,6 +1,7 @@
-"""Turns what a C++ kernel throws into the Python exception it means.
+"""Turns what an operator raises into the Python exception it means, in the words of the public functions.
 
 The stable ABI carries RuntimeError only, so the kernels begin their text with the intended type ("IndexError: Dimension out of range ...").
+torch's own argument parser raises RuntimeError too, with the whole schema in its text.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NoReturn
 import torch
 
 from . import _library
+from ._fake import ALGORITHMS, MERGE_KERNELS, RADIX_KERNELS
 
 _TYPES = {
     "IndexError": IndexError,
@@ -21,6 +23,30 @@ _TYPES = {
 }
 _MARKED = re.compile(rf"\b({'|'.join(_TYPES)}): (.*)", re.DOTALL)
 _NOT_THE_MESSAGE = re.compile(r"\n(?:Exception raised from|C\+\+ CapturedTraceback).*", re.DOTALL)
+_UNFIT_ARGUMENT = re.compile(
+    r"^gpusort::_?(\w+)\(\) Expected a value of type '(.+?)' for argument '(\w+)' but instead found type '(.+?)'\.\n"
+    r"(?:Position: .*\n)?(?:Value: (.*)\n)?"
+)
+_NO_KERNEL = re.compile(r"^Could not run 'gpusort::\w+' with arguments from the '(\w+)' backend")
+_ALLOWED = {"Tensor": "a Tensor", "int": "an int of 64 bits", "bool": "a bool", "str": "a str", "Optional[int]": "an int or None"}
+
+
+def _one_of(names) -> str:
+    return f"one of {', '.join(map(repr, names))}"
+
+
+def _unfit_argument(found: re.Match) -> TypeError:
+    op, expected, argument, actual, value = found.groups()
+    allowed = _ALLOWED.get(expected, expected)
+    if argument == "self":
+        argument = "input"
+    elif argument == "index_dtype":
+        allowed = "torch.int64, torch.int32 or None"
+    elif argument == "algorithm":
+        argument = "algorithm" if op == "sort" else "kernel"
+        allowed = _one_of(ALGORITHMS if op == "sort" else RADIX_KERNELS if op == "radix_sort" else MERGE_KERNELS)
+    shown = "" if actual == "Tensor" or not value or len(value) > 60 else f" {value}"
+    return TypeError(f"{argument} must be {allowed}, not {actual}{shown}")
 
 
 def raise_as_python_error(error: RuntimeError) -> NoReturn:
@@ -28,8 +54,19 @@ def raise_as_python_error(error: RuntimeError) -> NoReturn:
     marked = _MARKED.search(text)
     if marked is not None and type(error) is RuntimeError:
         raise _TYPES[marked[1]](marked[2].rstrip()) from None
-    if text.startswith("gpusort::") and ("Expected a value of type" in text or "argument" in text):
-        raise TypeError(text) from None  # torch's argument parser, which raises RuntimeError for operators
-    if isinstance(error, NotImplementedError) and "'CUDA' backend" in text and _library.without_cuda:
-        raise RuntimeError(f"torch_gpusort has no CUDA kernels here: {_library.without_cuda}. {_library.HOW_TO_BUILD}") from None
+    unfit = _UNFIT_ARGUMENT.match(text)
+    if unfit is not None:
+        raise _unfit_argument(unfit) from None
+    without = _NO_KERNEL.match(text)
+    if without is not None:
+        if without[1] == "CUDA" and _library.without_cuda:
+            raise RuntimeError(f"torch_gpusort has no CUDA kernels here: {_library.without_cuda}. {_library.HOW_TO_BUILD}") from None
+        raise NotImplementedError(
+            f"torch_gpusort has no kernels for {without[1]} tensors; it takes dense tensors on CPU and CUDA"
+        ) from None
     raise error
+
+
+def check_tensor(name: str, value: object) -> None:
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"{name} must be a Tensor, not {type(value).__name__}") from None

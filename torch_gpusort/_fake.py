@@ -144,17 +144,17 @@ def check_same(a: Tensor, b: Tensor, a_name: str, b_name: str) -> None:
         raise TypeError(f"{a_name} has dtype {a.dtype} and {b_name} {b.dtype}; both have to be of one dtype")
 
 
-def _merge(a: Tensor, b: Tensor, *, descending: bool = False, algorithm: str = "auto"):
-    return _merge_with_indices(a, b, descending=descending, algorithm=algorithm)[0]
+def _merge(a: Tensor, b: Tensor, descending: bool = False, algorithm: str = "auto", check: bool = False):
+    return _merge_with_indices(a, b, descending, algorithm)[0]
 
 
-def _merge_with_indices(a: Tensor, b: Tensor, *, descending: bool = False, algorithm: str = "auto"):
+def _merge_with_indices(a: Tensor, b: Tensor, descending: bool = False, algorithm: str = "auto", check: bool = False):
     shape = _merged_shape(a, b, "a", "b")
     check_option("kernel", algorithm, MERGE_KERNELS)
     return a.new_empty(shape), a.new_empty(shape, dtype=torch.int64)
 
 
-def _merge_by_key(a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Tensor, *, descending: bool = False):
+def _merge_by_key(a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Tensor, descending: bool = False):
     shape = _merged_shape(a_keys, b_keys, "a_keys", "b_keys")
     check_same(a_values, b_values, "a_values", "b_values")
     for keys, values, side in ((a_keys, a_values, "a"), (b_keys, b_values, "b")):
@@ -196,6 +196,19 @@ def _co_rank(k: Tensor, a: Tensor, b: Tensor, *, descending: bool = False):
     return k.new_empty(k.shape)
 
 
+def _take(self: Tensor, indices: Tensor, dim: int):
+    wrap_dim(dim, self.dim())
+    if indices.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"indices has dtype {indices.dtype}; allowed are torch.int64 and torch.int32")
+    if indices.device != self.device:
+        raise RuntimeError(f"indices is on {indices.device} and input on {self.device}; all must be on one device")
+    if indices.dim() != self.dim():
+        raise ValueError(f"indices has {indices.dim()} dimensions and input has {self.dim()}; their shapes have to be equal")
+    for left, right in zip(indices.shape, self.shape):
+        torch._check_value(left == right, lambda: "indices and input have to be of one shape")
+    return self.new_empty(self.shape)
+
+
 def register() -> None:
     kernels = {
         "sort": _sort,
@@ -212,6 +225,12 @@ def register() -> None:
         "merge_many": _merge_many,
         "merge_many_with_indices": _merge_many_with_indices,
         "co_rank": _co_rank,
+        "_sort": _sort,
+        "_sort_keys": _sort_keys,
+        "_merge": _merge,
+        "_merge_with_indices": _merge_with_indices,
+        "_merge_by_key": _merge_by_key,
+        "_take": _take,
     }
     for name, kernel in kernels.items():
         torch.library.register_fake(f"gpusort::{name}", kernel)

@@ -49,6 +49,13 @@ def _merge_like(op, outputs: int):
     return rule
 
 
+def _take(info, in_dims, self: Tensor, indices: Tensor, dim: int):
+    self, indices = (_batched(tensor, in_dim, info.batch_size) for tensor, in_dim in zip((self, indices), in_dims))
+    if self.dim() == 1:  # each example is a scalar
+        return torch.ops.gpusort._take(self.unsqueeze(1), indices.unsqueeze(1), 1).squeeze(1), 0
+    return torch.ops.gpusort._take(self, indices, wrap_dim(dim, self.dim() - 1) + 1), 0
+
+
 def _co_rank(info, in_dims, k: Tensor, a: Tensor, b: Tensor, **options):
     if in_dims[1] is None and in_dims[2] is None:
         return torch.ops.gpusort.co_rank(k, a, b, **options), in_dims[0]
@@ -87,6 +94,7 @@ def register() -> None:
         "merge_many": _merge_many(ops.merge_many, 1),
         "merge_many_with_indices": _merge_many(ops.merge_many_with_indices, 2),
         "co_rank": _co_rank,
+        "_take": _take,
     }
     for name, rule in rules.items():
         torch.library.register_vmap(f"gpusort::{name}", rule)

@@ -28,14 +28,30 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ._autograd import _take as take_differentiably
-from ._errors import raise_as_python_error
+from ._errors import check_tensor, raise_as_python_error
 
 _ops = torch.ops.gpusort
-_sort = _ops.sort.default
-_argsort = _ops.argsort.default
+_SortResult = torch.return_types.sort
 _BelowAutograd = torch._C._AutoDispatchBelowAutograd
+_is_compiling = torch.compiler.is_compiling
+_grad_enabled = torch.is_grad_enabled
 _transforms_active = torch._C._are_functorch_transforms_active
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+
+_sort = _ops.sort.default
+_sort_keys = _ops.sort_keys.default
+_argsort = _ops.argsort.default
+_merge = _ops.merge.default
+_merge_with_indices = _ops.merge_with_indices.default
+_merge_by_key = _ops.merge_by_key.default
+
+# An operator's bound function: what calling the operator comes to, without its Python frame. For calls that nothing watches.
+_sort_unwatched = _ops._sort.default._op
+_sort_keys_unwatched = _ops._sort_keys.default._op
+_argsort_unwatched = _ops.argsort.default._op  # indices have no gradient, so autograd has no kernel for it anyway
+_merge_unwatched = _ops._merge.default._op
+_merge_with_indices_unwatched = _ops._merge_with_indices.default._op
+_merge_by_key_unwatched = _ops._merge_by_key.default._op
 
 
 class MergeResult(NamedTuple):
@@ -45,31 +61,67 @@ class MergeResult(NamedTuple):
     indices: Tensor
 
 
-def _call(op, first: Tensor, *arguments, **options):
-    """Runs an operator of one tensor. Where no derivative is wanted, autograd's part of the dispatch (4 us of Python) is left out."""
-    if torch.compiler.is_compiling():
+def _unwatched(*tensors: Tensor) -> bool:
+    """Whether these are plain tensors, and nobody (autograd, torch.func, a dispatch mode) wants to know what happens to them."""
+    if forward_ad._current_level >= 0 or _transforms_active() or _dispatch_modes():
+        return False
+    recording = _grad_enabled()
+    for tensor in tensors:  # noqa: SIM110 (a generator costs as much again as all the rest)
+        if type(tensor) is not Tensor or (recording and tensor.requires_grad):
+            return False
+    return True
+
+
+def _call(op, unwatched, first: Tensor, *arguments, **options):
+    """Runs an operator of one tensor: by its short form `unwatched`, if there is one, where nothing watches and all options are default.
+
+    Where nothing watches, autograd's part of the dispatch (4 us of Python) is left out.
+    """
+    if _is_compiling():
         return op(first, *arguments, **options)
     try:
-        if (first.requires_grad and torch.is_grad_enabled()) or forward_ad._current_level >= 0 or _transforms_active():
+        if not _unwatched(first):
             return op(first, *arguments, **options)
+        if unwatched is not None and not options:
+            return unwatched(first, *arguments)
         with _BelowAutograd():
             return op(first, *arguments, **options)
-    except AttributeError:
-        if isinstance(first, Tensor):
-            raise
-        raise TypeError(f"input must be a Tensor, not {type(first).__name__}") from None
-    except RuntimeError as error:
+    except (RuntimeError, AttributeError) as error:
+        check_tensor("input", first)
+        if first.has_names():
+            return _call_named(op, first, *arguments, **options)
         raise_as_python_error(error)
 
 
-def _call_many(op, *tensors: Tensor, **options):
-    """Runs an operator of several tensors."""
-    if torch.compiler.is_compiling():
+def _call_many(op, unwatched, *tensors: Tensor, **options):
+    """Runs an operator of several tensors. The short form takes `descending` alone."""
+    if _is_compiling():
         return op(*tensors, **options)
     try:
+        if unwatched is not None and len(options) == 1 and _unwatched(*tensors):
+            return unwatched(*tensors, options["descending"])
         return op(*tensors, **options)
-    except RuntimeError as error:
+    except (RuntimeError, AttributeError) as error:
+        for argument, tensor in zip(op._schema.arguments, tensors):
+            check_tensor(argument.name, tensor)
+            if tensor.has_names():
+                raise RuntimeError(
+                    f"{argument.name} has dimension names {tensor.names}, which are not taken here; drop them with rename(None)"
+                ) from None
         raise_as_python_error(error)
+
+
+def _call_named(op, first: Tensor, *arguments, **options):
+    """Named tensors as torch.sort takes them: dim may be a name, and the results have the names of the input."""
+    names = first.names
+    if arguments and isinstance(arguments[0], str):
+        if arguments[0] not in names:
+            raise RuntimeError(f"dim is {arguments[0]!r}, which is no name of a dimension of input; its names are {names}")
+        arguments = (names.index(arguments[0]), *arguments[1:])
+    results = _call(op, None, first.rename(None), *arguments, **options)
+    if isinstance(results, Tensor):
+        return results.rename(*names)
+    return tuple(result.rename(*names) for result in results)
 
 
 def sort(
@@ -118,11 +170,12 @@ def sort(
     if out is not None:
         return _sort_out(input, dim, descending, index_dtype, algorithm, out)
     if index_dtype is None and algorithm == "auto":
-        return torch.return_types.sort(_call(_sort, input, dim, descending))
-    return torch.return_types.sort(_call(_sort, input, dim, descending, index_dtype=index_dtype, algorithm=algorithm))
+        return _SortResult(_call(_sort, _sort_unwatched, input, dim, descending))
+    return _SortResult(_call(_sort, None, input, dim, descending, index_dtype=index_dtype, algorithm=algorithm))
 
 
 def _sort_out(input, dim, descending, index_dtype, algorithm, out) -> torch.return_types.sort_out:
+    check_tensor("input", input)
     if not isinstance(out, (tuple, list)) or len(out) != 2 or not all(isinstance(target, Tensor) for target in out):
         raise TypeError("out must be a pair of tensors (values, indices)")
     for name, target, dtype in (("values", out[0], input.dtype), ("indices", out[1], index_dtype or torch.int64)):
@@ -146,6 +199,8 @@ def _sort_out(input, dim, descending, index_dtype, algorithm, out) -> torch.retu
                     stacklevel=3,
                 )
             target.resize_(result.shape)
+        if target.dtype == torch.bool:  # copy_ of a bool would make every True a one
+            target, result = target.view(torch.uint8), result.view(torch.uint8)
         target.copy_(result)
     return torch.return_types.sort_out(out)
 
@@ -165,8 +220,8 @@ def argsort(
         tensor([1, 2, 0])
     """
     if index_dtype is None:
-        return _call(_argsort, input, dim, descending)
-    return _call(_argsort, input, dim, descending, index_dtype=index_dtype)
+        return _call(_argsort, _argsort_unwatched, input, dim, descending)
+    return _call(_argsort, None, input, dim, descending, index_dtype=index_dtype)
 
 
 def msort(input: Tensor) -> Tensor:
@@ -181,7 +236,7 @@ def msort(input: Tensor) -> Tensor:
         tensor([[2, 1],
                 [3, 5]])
     """
-    return _call(_ops.msort.default, input)
+    return _call(_ops.msort.default, None, input)
 
 
 def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
@@ -195,7 +250,7 @@ def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
         >>> torch_gpusort.sort_keys(torch.tensor([3, 1, 2], dtype=torch.uint16), descending=True)
         tensor([3, 2, 1], dtype=torch.uint16)
     """
-    return _call(_ops.sort_keys.default, input, dim, descending)
+    return _call(_sort_keys, _sort_keys_unwatched, input, dim, descending)
 
 
 def radix_sort(
@@ -207,12 +262,13 @@ def radix_sort(
     end_bit: int | None = None,
     kernel: str = "auto",
     digit_bits: int | None = None,
+    max_value: int | None = None,
 ) -> torch.return_types.sort:
     """Sorts stably by bits [begin_bit, end_bit) of the order-preserving unsigned key.
 
     The key of an unsigned integer is itself; of a signed one, itself with the sign bit flipped; of a floating-point number, the code whose
     unsigned order is the order of :func:`sort`. Elements that agree in the window keep their input order; an empty window changes nothing.
-    Integers known to be below 2**b sort in fewer passes with end_bit=b.
+    end_bit orders by fewer bits even where the others differ; for integers below a bound it need not be given (see max_value).
 
     Args:
         input, dim, descending: as :func:`sort`, without the complex dtypes (TypeError).
@@ -221,11 +277,15 @@ def radix_sort(
             on chip before it writes them. "auto" is the first, unless digit_bits asks for digits that only "block" has. On the CPU one
             sort serves all names.
         digit_bits: bits per pass: 8 with "onesweep", 1 with "scan_scatter", 1, 2, 4 or 8 with "block" (None is 8).
+        max_value: a bound that no element of an integer input exceeds (TypeError for other dtypes, ValueError if it is negative). The
+            result does not depend on it, right or wrong, and neither does the time: the histogram, which is read in any case, shows which
+            digits are the same in all elements, and their passes are skipped.
 
     Returns:
         The named tuple (values, indices), as :func:`sort`.
 
-    Cost: one pass over the data per digit of the window. Memory: as :func:`sort`; with the other kernels two copies of keys and indices.
+    Cost: one read for the histogram, and one pass over the data per digit of the window that is not the same in all elements. Memory: as
+    :func:`sort`; with the other kernels two copies of keys and indices.
 
     Source: as :func:`sort`. "scan_scatter": the split of Blelloch, "Prefix sums and their applications", 1990. "block": Satish, Harris and
     Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.
@@ -236,10 +296,22 @@ def radix_sort(
         >>> torch_gpusort.radix_sort(torch.tensor([2, 0, -1, 1], dtype=torch.int32), end_bit=2).values
         tensor([ 0,  1,  2, -1], dtype=torch.int32)
     """
+    if max_value is not None:
+        _check_max_value(input, max_value)
     if begin_bit == 0 and end_bit is None and kernel == "auto" and digit_bits is None:
-        return torch.return_types.sort(_call(_ops.radix_sort.default, input, dim, descending))
+        return _SortResult(_call(_ops.radix_sort.default, None, input, dim, descending))
     options = {"begin_bit": begin_bit, "end_bit": end_bit, "algorithm": kernel, "digit_bits": digit_bits}
-    return torch.return_types.sort(_call(_ops.radix_sort.default, input, dim, descending, **options))
+    return _SortResult(_call(_ops.radix_sort.default, None, input, dim, descending, **options))
+
+
+def _check_max_value(input: Tensor, max_value: int) -> None:
+    check_tensor("input", input)
+    if not isinstance(max_value, int) or isinstance(max_value, bool):
+        raise TypeError(f"max_value must be an int or None, not {type(max_value).__name__} {max_value!r}")
+    if input.is_floating_point() or input.is_complex():
+        raise TypeError(f"max_value is {max_value}, but input has dtype {input.dtype}; only integers and bool have such a bound")
+    if max_value < 0:
+        raise ValueError(f"max_value is {max_value}; allowed are 0 and more, or None")
 
 
 def merge_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.return_types.sort:
@@ -259,7 +331,7 @@ def merge_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.
         >>> torch_gpusort.merge_sort(torch.tensor([3, 1, 2])).indices
         tensor([1, 2, 0])
     """
-    return torch.return_types.sort(_call(_ops.merge_sort.default, input, dim, descending))
+    return _SortResult(_call(_ops.merge_sort.default, None, input, dim, descending))
 
 
 def bitonic_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.return_types.sort:
@@ -280,7 +352,7 @@ def bitonic_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torc
         >>> torch_gpusort.bitonic_sort(torch.tensor([1, 3, 1, 2]), descending=True).indices
         tensor([1, 3, 0, 2])
     """
-    return torch.return_types.sort(_call(_ops.bitonic_sort.default, input, dim, descending))
+    return _SortResult(_call(_ops.bitonic_sort.default, None, input, dim, descending))
 
 
 def sample_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.return_types.sort:
@@ -301,16 +373,7 @@ def sample_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch
         >>> torch_gpusort.sample_sort(torch.tensor([0.5, -0.0, 0.0])).indices
         tensor([1, 2, 0])
     """
-    return torch.return_types.sort(_call(_ops.sample_sort.default, input, dim, descending))
-
-
-def _check_sorted(name: str, tensor: Tensor, descending: bool) -> None:
-    # A stable sort leaves every element of a sorted row where it is, whatever the dtype and the NaN in it.
-    moved = argsort(tensor.detach(), -1, descending) != torch.arange(tensor.shape[-1], device=tensor.device)
-    if bool(moved.any()):
-        place = moved.nonzero()[0].tolist()
-        direction = "descending" if descending else "ascending"
-        raise ValueError(f"{name} is not sorted in {direction} order along its last dimension: the element at {place} is out of place")
+    return _SortResult(_call(_ops.sample_sort.default, None, input, dim, descending))
 
 
 def merge(
@@ -323,7 +386,8 @@ def merge(
             permutation of their elements.
         descending: the direction in which a and b are sorted.
         return_indices: also return where each element came from.
-        check: verify that a and b are sorted and raise ValueError if not. It costs a sort of each and waits for the device.
+        check: verify that a and b are sorted and raise ValueError if not (RuntimeError under torch.compile, where errors of data can
+            not be translated). It costs a read of each and waits for the device.
         kernel: "auto", "sequential", "basic", "tiled" or "circular".
 
     Returns:
@@ -342,15 +406,12 @@ def merge(
         >>> torch_gpusort.merge(torch.tensor([1, 4]), torch.tensor([2, 4, 9]), return_indices=True).indices
         tensor([0, 2, 1, 3, 4])
     """
-    options = {"descending": descending, "algorithm": kernel}
+    options = {"descending": descending}
+    if check or kernel != "auto":
+        options |= {"algorithm": kernel, "check": check}
     if return_indices:
-        result = MergeResult(*_call_many(_ops.merge_with_indices.default, a, b, **options))
-    else:
-        result = _call_many(_ops.merge.default, a, b, **options)
-    if check:
-        _check_sorted("a", a, descending)
-        _check_sorted("b", b, descending)
-    return result
+        return MergeResult(*_call_many(_merge_with_indices, _merge_with_indices_unwatched, a, b, **options))
+    return _call_many(_merge, _merge_unwatched, a, b, **options)
 
 
 def merge_by_key(a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Tensor, *, descending: bool = False) -> tuple[Tensor, Tensor]:
@@ -373,7 +434,7 @@ def merge_by_key(a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Ten
         >>> values
         tensor([10, 20, 30])
     """
-    return _call_many(_ops.merge_by_key.default, a_keys, a_values, b_keys, b_values, descending=descending)
+    return _call_many(_merge_by_key, _merge_by_key_unwatched, a_keys, a_values, b_keys, b_values, descending=descending)
 
 
 def merge_many(
@@ -417,15 +478,15 @@ def merge_many(
             raise ValueError("offsets is given, but runs is a sequence of tensors, whose lengths say where each run ends")
         runs, offsets = _concatenated(runs)
     if return_indices:
-        return MergeResult(*_call_many(_ops.merge_many_with_indices.default, runs, offsets, descending=descending))
-    return _call_many(_ops.merge_many.default, runs, offsets, descending=descending)
+        return MergeResult(*_call_many(_ops.merge_many_with_indices.default, None, runs, offsets, descending=descending))
+    return _call_many(_ops.merge_many.default, None, runs, offsets, descending=descending)
 
 
 def _offsets_for(runs: Tensor, offsets: Tensor) -> Tensor:
-    if not isinstance(offsets, Tensor):
-        raise TypeError(f"offsets must be a Tensor, not {type(offsets).__name__}")
-    if offsets.dtype == torch.int32:
-        offsets = offsets.long()
+    check_tensor("offsets", offsets)
+    if offsets.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"offsets has dtype {offsets.dtype}; allowed are torch.int64 and torch.int32")
+    offsets = offsets.long()
     if offsets.device == runs.device or offsets.device.type == "meta" or runs.device.type == "meta":
         return offsets
     on_host = offsets.device.type == "cpu" and not torch.compiler.is_compiling() and offsets.dim() == 1 and offsets.numel() > 0
@@ -444,10 +505,26 @@ def _concatenated(runs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         if run.dtype != runs[0].dtype:
             raise TypeError(f"runs[0] has dtype {runs[0].dtype} and runs[{i}] has dtype {run.dtype}; they must be the same")
     ends = list(itertools.accumulate((run.shape[0] for run in runs), initial=0))
+    offsets = torch.tensor(ends, device=runs[0].device)
     if runs[0].dtype == torch.bool:  # torch.cat makes every True a one
-        runs = [run.view(torch.uint8) for run in runs]
-        return torch.cat(runs).view(torch.bool), torch.tensor(ends, device=runs[0].device)
-    return torch.cat(runs), torch.tensor(ends, device=runs[0].device)
+        return _ViewAs.apply(torch.cat([_ViewAs.apply(run, torch.uint8) for run in runs]), torch.bool), offsets
+    return torch.cat(runs), offsets
+
+
+class _ViewAs(torch.autograd.Function):
+    """tensor.view(dtype) of types without a gradient, also under torch.vmap, which has no rule for it."""
+
+    @staticmethod
+    def forward(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+        return tensor.view(dtype)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info, in_dims, tensor: Tensor, dtype: torch.dtype):
+        return _ViewAs.apply(tensor, dtype), in_dims[0]
 
 
 def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -458,8 +535,7 @@ def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     if not tensors:
         raise ValueError(f"{name} is empty; it must hold one tensor or more")
     for i, tensor in enumerate(tensors):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"{name}[{i}] must be a Tensor, not {type(tensor).__name__}")
+        check_tensor(f"{name}[{i}]", tensor)
         if tensor.device != tensors[0].device:
             raise RuntimeError(f"{name}[0] is on {tensors[0].device} and {name}[{i}] on {tensor.device}; all must be on one device")
     return tensors
@@ -489,7 +565,7 @@ def co_rank(k: Tensor, a: Tensor, b: Tensor, *, descending: bool = False) -> Ten
         >>> torch_gpusort.co_rank(torch.tensor([0, 2, 5]), torch.tensor([1, 4]), torch.tensor([2, 4, 9]))
         tensor([0, 1, 2])
     """
-    return _call_many(_ops.co_rank.default, k, a, b, descending=descending)
+    return _call_many(_ops.co_rank.default, None, k, a, b, descending=descending)
 
 
 def lexsort(keys: Tensor | Sequence[Tensor], dim: int = -1, descending: bool | Sequence[bool] = False) -> Tensor:
@@ -554,7 +630,11 @@ def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool =
         >>> torch_gpusort.sort_by_key(torch.tensor([2, 1, 2]), torch.tensor([0.5, 1.5, 2.5]), torch.tensor([True, False, True]))
         (tensor([1, 2, 2]), tensor([1.5000, 0.5000, 2.5000]), tensor([False,  True,  True]))
     """
-    for i, tensor in enumerate(_tensors("keys and values", (keys, *values))[1:]):
+    check_tensor("keys", keys)
+    for i, tensor in enumerate(values):
+        check_tensor(f"values[{i}]", tensor)
+        if tensor.device != keys.device:
+            raise RuntimeError(f"keys is on {keys.device} and values[{i}] on {tensor.device}; all must be on one device")
         if tensor.shape != keys.shape:
             raise ValueError(f"keys has shape {list(keys.shape)} and values[{i}] has shape {list(tensor.shape)}; they must be equal")
     if not values:
@@ -563,24 +643,6 @@ def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool =
     return (sorted_keys, *(_take(tensor, dim, order) for tensor in values))
 
 
-_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-_GATHERED_BY_TORCH = (  # bit for bit: bool becomes 0 and 1, NaN of the small floats changes, and others are refused
-    *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
-    *(torch.float32, torch.float64, torch.complex64, torch.complex128),
-)
-
-
 def _take(source: Tensor, dim: int, indices: Tensor) -> Tensor:
     """source in the order of the indices, bit for bit."""
-    if source.dtype in _GATHERED_BY_TORCH:
-        return source.gather(dim, indices)
-    if source.is_floating_point() and _derivative_wanted(source):
-        return take_differentiably(source, dim, indices)
-    return source.view(_BITS[source.element_size()]).gather(dim, indices).view(source.dtype)
-
-
-def _derivative_wanted(tensor: Tensor) -> bool:
-    """Or a transform is at work, which does not know views of the bits."""
-    if tensor.requires_grad and torch.is_grad_enabled():
-        return True
-    return not torch.compiler.is_compiling() and (forward_ad._current_level >= 0 or _transforms_active())
+    return _call(_ops._take.default, None, source, indices, dim)

@@ -163,17 +163,47 @@ inline std::vector<int64_t> contiguous_strides(const std::vector<int64_t>& sizes
   return strides;
 }
 
-template <class Sizes>
-std::string shape_text(const Sizes& sizes) {
-  std::ostringstream text;
-  text << '[';
-  const char* separator = "";
-  for (const int64_t size : sizes) {
-    text << separator << size;
-    separator = ", ";
+// All dims but one, in their order.
+inline std::vector<int> dims_but(int64_t dim, int64_t dims) {
+  std::vector<int> others;
+  for (int64_t i = 0; i < dims; ++i) {
+    if (i != dim) others.push_back(static_cast<int>(i));
   }
-  text << ']';
-  return text.str();
+  return others;
+}
+
+// A shape in a message. It refers to `sizes` and is made into text only if the message is.
+template <class Sizes>
+struct ShapeText {
+  const Sizes& sizes;
+
+  friend std::ostream& operator<<(std::ostream& text, const ShapeText& shape) {
+    text << '[';
+    const char* separator = "";
+    for (const int64_t size : shape.sizes) {
+      text << separator << size;
+      separator = ", ";
+    }
+    return text << ']';
+  }
+};
+
+template <class Sizes>
+ShapeText<Sizes> shape_text(const Sizes& sizes) {
+  return {sizes};
+}
+
+// ---- devices ------------------------------------------------------------------------------------------------------------------------
+
+inline std::string device_text(const torch::stable::Device& device) {
+  return device.is_cpu() ? "cpu" : "cuda:" + std::to_string(device.index());
+}
+
+inline void check_same_device(const Tensor& tensor, const Tensor& other, const char* argument, const char* other_name) {
+  const auto device = tensor.device(), expected = other.device();
+  if (device == expected) return;
+  fail(PythonError::kRuntime, argument, " is on ", device_text(device), " and ", other_name, " on ", device_text(expected),
+       "; all must be on one device");
 }
 
 // ---- allocation ---------------------------------------------------------------------------------------------------------------------
@@ -186,6 +216,10 @@ inline int32_t dtype_code_of(const Tensor& tensor) {
 
 inline int32_t index_dtype_code(int index_bytes) {
   return index_bytes == 8 ? aoti_torch_dtype_int64() : aoti_torch_dtype_int32();
+}
+
+inline int element_bytes_of(const Tensor& tensor) {
+  return static_cast<int>(aoti_torch_dtype_element_size(dtype_code_of(tensor)));
 }
 
 // A fresh tensor beside `like`. Memory comes from torch's allocator for the device, so it is stream-ordered and counted.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,23 +13,11 @@
 
 namespace gpusort::ops {
 
-inline int element_bytes_of(const Tensor& tensor) {
-  return static_cast<int>(aoti_torch_dtype_element_size(dtype_code_of(tensor)));
-}
-
 // Rows along the last dim, in the order of the leading dims.
 inline StridedRows rows_of_last_dim(const Tensor& tensor) {
   const std::vector<int64_t> sizes = sizes_of(tensor);
-  std::vector<int> order(sizes.size() - 1);
-  std::iota(order.begin(), order.end(), 0);
-  return make_strided_rows(sizes, strides_of(tensor), static_cast<int64_t>(sizes.size()) - 1, order);
-}
-
-inline void check_same_device(const Tensor& tensor, const Tensor& other, const char* argument, const char* other_name) {
-  const auto device = tensor.device(), expected = other.device();
-  check(device == expected, PythonError::kRuntime, argument, " is on ",
-        device.is_cpu() ? "cpu" : "cuda:", device.is_cpu() ? "" : std::to_string(device.index()), " and ", other_name, " on ",
-        expected.is_cpu() ? "cpu" : "cuda:", expected.is_cpu() ? "" : std::to_string(expected.index()), "; all must be on one device");
+  const auto dims = static_cast<int64_t>(sizes.size());
+  return make_strided_rows(sizes, strides_of(tensor), dims - 1, dims_but(dims - 1, dims));
 }
 
 // One device, and one dtype that has an order.
@@ -77,6 +64,15 @@ inline MergeKernel checked_merge_kernel(const std::string& name) {
   check(parse_merge_kernel(name, kernel), PythonError::kValue, "kernel is '", name,
         "'; allowed are 'auto', 'sequential', 'basic', 'tiled' and 'circular'");
   return kernel;
+}
+
+// `place` is that of the first element that comes before its predecessor, counted over all rows; -1: there is none.
+inline void check_rows_sorted(int64_t place, const Tensor& tensor, bool descending, const char* name) {
+  if (place < 0) return;
+  std::vector<int64_t> sizes = sizes_of(tensor), coordinates(sizes.size());
+  for (size_t dim = sizes.size(); dim-- > 0; place /= sizes[dim]) coordinates[dim] = place % sizes[dim];
+  fail(PythonError::kValue, name, " is not sorted in ", descending ? "descending" : "ascending",
+       " order along its last dimension: the element at ", shape_text(coordinates), " is out of place");
 }
 
 // Sizes and order; the pointers are the caller's. Complex keys are merged by their code words.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../cpu/complex_rows.h"
+#include "../cpu/first_unsorted.h"
 #include "../cpu/merge_rows.h"
 #include "bridge_cpu.h"
 #include "merge_checks.h"
@@ -41,10 +42,10 @@ struct MergeResult {
   std::optional<Tensor> indices;
 };
 
-MergeResult merge_on_cpu(const Tensor& a, const Tensor& b, bool descending, const std::string& kernel, bool want_indices) {
+// One merge serves all kernels' names here.
+MergeResult merge_on_cpu(const Tensor& a, const Tensor& b, bool descending, MergeKernel, bool check_sorted, bool want_indices) {
   check_keys(a, b, "a", "b");
   const std::vector<int64_t> sizes = merged_sizes(a, b, "a", "b");
-  checked_merge_kernel(kernel);  // one merge serves all names here
   const std::vector<int64_t> strides = contiguous_strides(sizes);
   MergeResult result{allocate(a, sizes, strides, dtype_code_of(a)), std::nullopt};
   if (want_indices) result.indices = allocate(a, sizes, strides, index_dtype_code(8));
@@ -56,6 +57,12 @@ MergeResult merge_on_cpu(const Tensor& a, const Tensor& b, bool descending, cons
     const MergeInput from_a(a, threads), from_b(b, threads);
     problem.a_keys = from_a.keys();
     problem.b_keys = from_b.keys();
+    if (check_sorted) {
+      check_rows_sorted(cpu::first_unsorted(problem.key, descending, problem.rows, problem.a_length, problem.a_keys, threads), a,
+                        descending, "a");
+      check_rows_sorted(cpu::first_unsorted(problem.key, descending, problem.rows, problem.b_length, problem.b_keys, threads), b,
+                        descending, "b");
+    }
     if (is_complex(a.scalar_type())) {  // codes are merged and the values follow them
       problem.payload_bytes = element_bytes_of(a);
       problem.a_payload = from_a.values();
@@ -70,12 +77,21 @@ MergeResult merge_on_cpu(const Tensor& a, const Tensor& b, bool descending, cons
   return result;
 }
 
-Tensor merge(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel) {
-  return merge_on_cpu(a, b, descending, take_string(kernel), false).values;
+Tensor merge(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel, bool check_sorted) {
+  return merge_on_cpu(a, b, descending, checked_merge_kernel(take_string(kernel)), check_sorted, false).values;
 }
 
-std::tuple<Tensor, Tensor> merge_with_indices(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel) {
-  MergeResult result = merge_on_cpu(a, b, descending, take_string(kernel), true);
+std::tuple<Tensor, Tensor> merge_with_indices(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel, bool check_sorted) {
+  MergeResult result = merge_on_cpu(a, b, descending, checked_merge_kernel(take_string(kernel)), check_sorted, true);
+  return {result.values, *result.indices};
+}
+
+Tensor plain_merge(const Tensor& a, const Tensor& b, bool descending) {
+  return merge_on_cpu(a, b, descending, MergeKernel::kAuto, false, false).values;
+}
+
+std::tuple<Tensor, Tensor> plain_merge_with_indices(const Tensor& a, const Tensor& b, bool descending) {
+  MergeResult result = merge_on_cpu(a, b, descending, MergeKernel::kAuto, false, true);
   return {result.values, *result.indices};
 }
 
@@ -151,6 +167,9 @@ Tensor co_rank(const Tensor& k, const Tensor& a, const Tensor& b, bool descendin
 STABLE_TORCH_LIBRARY_IMPL(gpusort, CPU, m) {
   m.impl("merge", TORCH_BOX(&gpusort::ops::merge));
   m.impl("merge_with_indices", TORCH_BOX(&gpusort::ops::merge_with_indices));
+  m.impl("_merge", TORCH_BOX(&gpusort::ops::plain_merge));
+  m.impl("_merge_with_indices", TORCH_BOX(&gpusort::ops::plain_merge_with_indices));
+  m.impl("_merge_by_key", TORCH_BOX(&gpusort::ops::merge_by_key));
   m.impl("merge_by_key", TORCH_BOX(&gpusort::ops::merge_by_key));
   m.impl("co_rank", TORCH_BOX(&gpusort::ops::co_rank));
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "../cuda/merge/first_unsorted.h"
 #include "../cuda/merge/merge.h"
 #include "merge_checks.h"
 #include "packed_rows_cuda.h"
@@ -68,15 +69,28 @@ void merge_complex(MergeProblem problem, MergeKernel kernel, void* values_out, c
   sort_packed_complex(sort, true, SortAlgorithm::kAuto, like, scope);
 }
 
+// Where the first element lies that comes before its predecessor in its row; -1 if there is none. Waits for the device.
+int64_t first_unsorted(const Tensor& tensor, const void* keys, int64_t rows, int64_t length, bool descending, const CudaScope& scope) {
+  const bool complex = is_complex(tensor.scalar_type());
+  const KeyType key = complex ? KeyType{element_bytes_of(tensor), KeyKind::kUnsigned, 0} : key_type_of(tensor.scalar_type(), "a");
+  Tensor found = allocate_bytes(tensor, sizeof(int64_t));
+  check_cuda(launch_first_unsorted(key, complex, descending, rows, length, keys, found.mutable_data_ptr(), scope.stream()),
+             "look for elements out of place");
+  int64_t place = -1;
+  check_cuda(cudaMemcpyAsync(&place, found.mutable_data_ptr(), sizeof place, cudaMemcpyDeviceToHost, scope.stream()),
+             "read what was found out of place");
+  check_cuda(cudaStreamSynchronize(scope.stream()), "wait for the check that a and b are sorted");
+  return place;
+}
+
 struct MergeResult {
   Tensor values;
   std::optional<Tensor> indices;
 };
 
-MergeResult merge_on_device(const Tensor& a, const Tensor& b, bool descending, const std::string& kernel_name, bool want_indices) {
+MergeResult merge_on_device(const Tensor& a, const Tensor& b, bool descending, MergeKernel kernel, bool check_sorted, bool want_indices) {
   check_keys(a, b, "a", "b");
   const std::vector<int64_t> sizes = merged_sizes(a, b, "a", "b");
-  const MergeKernel kernel = checked_merge_kernel(kernel_name);
   const CudaScope scope(a);
   const std::vector<int64_t> strides = contiguous_strides(sizes);
   MergeResult result{allocate(a, sizes, strides, dtype_code_of(a)), std::nullopt};
@@ -88,6 +102,10 @@ MergeResult merge_on_device(const Tensor& a, const Tensor& b, bool descending, c
   const PackedRows a_keys(a, rows_of_last_dim(a), element_bytes, scope), b_keys(b, rows_of_last_dim(b), element_bytes, scope);
   problem.a_keys = a_keys.data();
   problem.b_keys = b_keys.data();
+  if (check_sorted) {
+    check_rows_sorted(first_unsorted(a, problem.a_keys, problem.rows, problem.a_length, descending, scope), a, descending, "a");
+    check_rows_sorted(first_unsorted(b, problem.b_keys, problem.rows, problem.b_length, descending, scope), b, descending, "b");
+  }
   if (result.indices) problem.indices_out = result.indices->mutable_data_ptr();
   if (is_complex(a.scalar_type())) {
     merge_complex(problem, kernel, result.values.mutable_data_ptr(), a, scope);
@@ -98,12 +116,21 @@ MergeResult merge_on_device(const Tensor& a, const Tensor& b, bool descending, c
   return result;
 }
 
-Tensor merge(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel) {
-  return merge_on_device(a, b, descending, take_string(kernel), false).values;
+Tensor merge(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel, bool check_sorted) {
+  return merge_on_device(a, b, descending, checked_merge_kernel(take_string(kernel)), check_sorted, false).values;
 }
 
-std::tuple<Tensor, Tensor> merge_with_indices(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel) {
-  MergeResult result = merge_on_device(a, b, descending, take_string(kernel), true);
+std::tuple<Tensor, Tensor> merge_with_indices(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel, bool check_sorted) {
+  MergeResult result = merge_on_device(a, b, descending, checked_merge_kernel(take_string(kernel)), check_sorted, true);
+  return {result.values, *result.indices};
+}
+
+Tensor plain_merge(const Tensor& a, const Tensor& b, bool descending) {
+  return merge_on_device(a, b, descending, MergeKernel::kAuto, false, false).values;
+}
+
+std::tuple<Tensor, Tensor> plain_merge_with_indices(const Tensor& a, const Tensor& b, bool descending) {
+  MergeResult result = merge_on_device(a, b, descending, MergeKernel::kAuto, false, true);
   return {result.values, *result.indices};
 }
 
@@ -190,6 +217,9 @@ Tensor co_rank(const Tensor& k, const Tensor& a, const Tensor& b, bool descendin
 STABLE_TORCH_LIBRARY_IMPL(gpusort, CUDA, m) {
   m.impl("merge", TORCH_BOX(&gpusort::ops::merge));
   m.impl("merge_with_indices", TORCH_BOX(&gpusort::ops::merge_with_indices));
+  m.impl("_merge", TORCH_BOX(&gpusort::ops::plain_merge));
+  m.impl("_merge_with_indices", TORCH_BOX(&gpusort::ops::plain_merge_with_indices));
+  m.impl("_merge_by_key", TORCH_BOX(&gpusort::ops::merge_by_key));
   m.impl("merge_by_key", TORCH_BOX(&gpusort::ops::merge_by_key));
   m.impl("co_rank", TORCH_BOX(&gpusort::ops::co_rank));
 }

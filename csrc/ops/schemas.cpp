@@ -21,9 +21,12 @@ STABLE_TORCH_LIBRARY(gpusort, m) {
   m.def("bitonic_sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)");
   m.def("sample_sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)");
 
-  // Two sorted inputs, merged along the last dim; leading dims are equal. Indices point into cat(a, b). Ties are taken from a.
-  m.def("merge(Tensor a, Tensor b, *, bool descending=False, str algorithm=\"auto\") -> Tensor");
-  m.def("merge_with_indices(Tensor a, Tensor b, *, bool descending=False, str algorithm=\"auto\") -> (Tensor values, Tensor indices)");
+  // Two sorted inputs, merged along the last dim; leading dims are equal. Indices point into cat(a, b). Ties are taken from a. `check`
+  // makes sure that the inputs are sorted, which waits for the device.
+  m.def("merge(Tensor a, Tensor b, *, bool descending=False, str algorithm=\"auto\", bool check=False) -> Tensor");
+  m.def(
+      "merge_with_indices(Tensor a, Tensor b, *, bool descending=False, str algorithm=\"auto\", bool check=False)"
+      " -> (Tensor values, Tensor indices)");
   m.def(
       "merge_by_key(Tensor a_keys, Tensor a_values, Tensor b_keys, Tensor b_values, *, bool descending=False)"
       " -> (Tensor keys, Tensor values)");
@@ -34,6 +37,17 @@ STABLE_TORCH_LIBRARY(gpusort, m) {
 
   // For each output rank k (int64, 0 <= k <= len(a) + len(b)): how many of the first k outputs of merge(a, b) come from a. 1-D a and b.
   m.def("co_rank(Tensor k, Tensor a, Tensor b, *, bool descending=False) -> Tensor");
+
+  // The same as their namesakes, for calls that want no gradient: autograd has no kernel for these, and the short schemas leave little to
+  // parse. A small call costs the host half as much.
+  m.def("_sort(Tensor self, int dim, bool descending) -> (Tensor values, Tensor indices)");
+  m.def("_sort_keys(Tensor self, int dim, bool descending) -> Tensor");
+  m.def("_merge(Tensor a, Tensor b, bool descending) -> Tensor");
+  m.def("_merge_with_indices(Tensor a, Tensor b, bool descending) -> (Tensor values, Tensor indices)");
+  m.def("_merge_by_key(Tensor a_keys, Tensor a_values, Tensor b_keys, Tensor b_values, bool descending) -> (Tensor keys, Tensor values)");
+
+  // self in the order of `indices` (of its shape; for each row along dim a permutation), bit for bit and for any dtype of 1 to 16 bytes.
+  m.def("_take(Tensor self, Tensor indices, int dim) -> Tensor");
 
   // What this binary was built with, as "key=value" lines.
   m.def("_build_info() -> str");

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "../plan/sort_plan.h"
 #include "bridge.h"
@@ -54,6 +55,14 @@ struct SortOps {
     request.algorithm = checked_sort_algorithm(take_string(algorithm));
     SortResult result = kSort(self, request);
     return {*result.values, *result.indices};
+  }
+
+  static std::tuple<Tensor, Tensor> plain_sort(const Tensor& self, int64_t dim, bool descending) {
+    SortRequest request;
+    request.dim = dim;
+    request.descending = descending;
+    SortResult result = kSort(self, request);
+    return {std::move(*result.values), std::move(*result.indices)};
   }
 
   static Tensor argsort(const Tensor& self, int64_t dim, bool descending, bool /*stable: always*/, std::optional<ScalarType> index_dtype) {
@@ -108,6 +117,8 @@ struct SortOps {
 
   static void register_in(torch::stable::detail::StableLibrary& library) {
     library.impl("sort", TORCH_BOX(&SortOps::sort));
+    library.impl("_sort", TORCH_BOX(&SortOps::plain_sort));
+    library.impl("_sort_keys", TORCH_BOX(&SortOps::sort_keys));
     library.impl("argsort", TORCH_BOX(&SortOps::argsort));
     library.impl("msort", TORCH_BOX(&SortOps::msort));
     library.impl("sort_keys", TORCH_BOX(&SortOps::sort_keys));

@@ -128,9 +128,32 @@ inline StridedRows make_strided_rows(const std::vector<int64_t>& sizes, const st
   return result;
 }
 
+// Elements lie in the order of their coordinates.
+inline bool is_contiguous(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
+  int64_t expected = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] != 1 && strides[i] != expected) return false;
+    expected *= sizes[i];
+  }
+  return expected > 0;
+}
+
 // `dim` is wrapped already: 0 <= dim < max(1, number of dims).
 inline RowLayout make_row_layout(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int64_t dim) {
   RowLayout layout;
+  if (dim + 1 == static_cast<int64_t>(sizes.size()) && is_contiguous(sizes, strides)) {
+    // What the general way below comes to, without its work: small calls are made often.
+    layout.output_strides = strides;
+    layout.input.length = sizes[dim];
+    for (int64_t i = 0; i < dim; ++i) layout.input.rows *= sizes[i];
+    if (layout.input.rows > 1) {
+      layout.input.dims = 1;
+      layout.input.sizes[0] = layout.input.rows;
+      layout.input.strides[0] = layout.input.length;
+    }
+    layout.output = layout.input;
+    return layout;
+  }
   layout.output_strides = output_strides_of(sizes, strides);
   std::vector<int> order;
   for (int i = 0; i < static_cast<int>(sizes.size()); ++i) {

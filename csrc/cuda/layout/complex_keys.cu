@@ -134,6 +134,8 @@ cudaError_t launch_take_along_rows(const void* source, int element_bytes, const 
   const int64_t count = rows * length;
   if (count == 0) return cudaSuccess;
   switch (element_bytes) {
+    case 1: launch_take<uint8_t>(source, indices, index_bytes, count, length, out, stream); break;
+    case 2: launch_take<uint16_t>(source, indices, index_bytes, count, length, out, stream); break;
     case 4: launch_take<uint32_t>(source, indices, index_bytes, count, length, out, stream); break;
     case 8: launch_take<uint64_t>(source, indices, index_bytes, count, length, out, stream); break;
     case 16: launch_take<ComplexDouble>(source, indices, index_bytes, count, length, out, stream); break;
