@@ -1,0 +1,78 @@
+// What the kernels that cut rows into buckets are given, and their launcher.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "../../core/key_order.h"
+#include "../../plan/bucket_sort_plan.h"
+
+namespace gpusort {
+
+// Codes as integers of 32 or 64 bits: what kernels compute with.
+template <class U>
+using BucketCode = std::conditional_t<sizeof(U) == 8, uint64_t, uint32_t>;
+
+template <class U>
+struct PartitionArguments {
+  KeyOrder<U> order;
+  const U* keys_in = nullptr;
+  U* keys_to = nullptr;            // [row][length], in buckets
+  uint32_t* indices_to = nullptr;  // the same; null: not wanted
+  BucketCode<U>* splitters = nullptr;
+  uint32_t* begins = nullptr;
+  uint32_t* totals = nullptr;
+  uint32_t* counts = nullptr;  // of each tile; then where in the row the tile's part of each bucket goes
+  uint32_t* overflow = nullptr;
+  uint32_t rows = 0;
+  uint32_t length = 0;
+  uint32_t tiles_per_row = 0;
+  uint32_t tile_length = 0;
+  int buckets = 0;
+  int levels = 0;
+  int samples = 0;           // of a row
+  int sample_blocks = 0;     // of a row
+  uint64_t sample_step = 0;  // length / samples, in units of 2^-32
+};
+
+// All of it: inputs, outputs (those of the problem where it has them) and the parts of the workspace.
+template <class U>
+PartitionArguments<U> make_partition_arguments(const SortProblem& problem, const BucketSortPlan& plan, void* workspace) {
+  char* const base = static_cast<char*>(workspace);
+  const auto words = [&](int64_t offset) { return reinterpret_cast<uint32_t*>(base + offset); };
+  PartitionArguments<U> arguments;
+  arguments.order = problem.key.order<U>(problem.descending);
+  arguments.keys_in = static_cast<const U*>(problem.keys_in);
+  arguments.keys_to = plan.keys_offset < 0 ? static_cast<U*>(problem.keys_out) : reinterpret_cast<U*>(base + plan.keys_offset);
+  if (plan.indices_offset >= 0) arguments.indices_to = words(plan.indices_offset);
+  arguments.splitters = reinterpret_cast<BucketCode<U>*>(base + plan.splitters_offset);
+  arguments.begins = words(plan.begins_offset);
+  arguments.totals = words(plan.totals_offset);
+  arguments.counts = words(plan.counts_offset);
+  arguments.overflow = words(plan.overflow_offset);
+  arguments.rows = static_cast<uint32_t>(problem.rows);
+  arguments.length = static_cast<uint32_t>(problem.length);
+  arguments.tiles_per_row = plan.tiles_per_row;
+  arguments.tile_length = plan.tile_length;
+  arguments.buckets = plan.buckets_per_row;
+  arguments.levels = plan.levels;
+  arguments.samples = plan.samples_per_row;
+  arguments.sample_blocks = plan.sample_blocks;
+  arguments.sample_step = (static_cast<uint64_t>(problem.length) << 32) / static_cast<uint64_t>(plan.samples_per_row);
+  return arguments;
+}
+
+// Splitters, counts, positions and the partition itself.
+template <class U>
+cudaError_t launch_partition(const PartitionArguments<U>& arguments, const BucketSortPlan& plan, cudaStream_t stream);
+
+template <>
+cudaError_t launch_partition<uint16_t>(const PartitionArguments<uint16_t>&, const BucketSortPlan&, cudaStream_t);
+template <>
+cudaError_t launch_partition<uint32_t>(const PartitionArguments<uint32_t>&, const BucketSortPlan&, cudaStream_t);
+template <>
+cudaError_t launch_partition<uint64_t>(const PartitionArguments<uint64_t>&, const BucketSortPlan&, cudaStream_t);
+
+}  // namespace gpusort
