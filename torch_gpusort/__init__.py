@@ -10,6 +10,7 @@ _fake.register()
 _autograd.register()
 _vmap.register()
 
+from ._explain import DeviceTraits, Explanation, explain  # noqa: E402
 from .functional import (  # noqa: E402
     MergeResult,
     argsort,
@@ -30,10 +31,13 @@ from .functional import (  # noqa: E402
 
 __version__ = "0.1.0"
 __all__ = [
+    "DeviceTraits",
+    "Explanation",
     "MergeResult",
     "argsort",
     "bitonic_sort",
     "co_rank",
+    "explain",
     "lexsort",
     "merge",
     "merge_by_key",

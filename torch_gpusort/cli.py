@@ -1,4 +1,4 @@
-"""The two commands: `python -m torch_gpusort demo` and `python -m torch_gpusort info`."""
+"""The commands: `python -m torch_gpusort demo`, `info`, and `explain --shape 4096,1000 --dtype float32`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 import torch_gpusort
 
 from . import _library
+from ._explain import DEVICES, DeviceTraits
 
 try:
     from rich.console import Console
@@ -52,15 +53,74 @@ def info() -> int:
     return 0
 
 
+def _shape(text: str) -> tuple[int, ...]:
+    sizes = tuple(int(size) for size in text.split(",") if size.strip())
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"{text} has a negative size")
+    return sizes
+
+
+def _dtype(text: str) -> torch.dtype:
+    dtype = getattr(torch, text.removeprefix("torch."), None)
+    if not isinstance(dtype, torch.dtype):
+        raise ValueError(f"{text} is no dtype of torch")
+    return dtype
+
+
+def _add_explain(commands) -> None:
+    command = commands.add_parser("explain", help="what a sort is going to do on a GPU: algorithm, passes, memory, traffic, time floor")
+    command.add_argument("--shape", type=_shape, required=True, help="sizes with commas between them: 4096,1000")
+    command.add_argument("--dtype", type=_dtype, default=torch.float32, help="as in torch: float32 (the default), int64, bool, ...")
+    command.add_argument("--dim", type=int, default=-1)
+    command.add_argument("--descending", action="store_true")
+    command.add_argument("--index-dtype", type=_dtype)
+    command.add_argument("--algorithm", default="auto", help="auto, radix, merge, bitonic, sample")
+    command.add_argument("--kernel", default="auto", help="of algorithm radix: onesweep, scan_scatter, block")
+    command.add_argument("--digit-bits", type=int, help="of algorithm radix: bits per pass")
+    command.add_argument("--begin-bit", type=int, default=0, help="of algorithm radix: the lowest bit to sort by")
+    command.add_argument("--end-bit", type=int, help="of algorithm radix: the bit after the highest")
+    wanted = command.add_mutually_exclusive_group()
+    wanted.add_argument("--keys-only", action="store_true", help="as sort_keys: without indices")
+    wanted.add_argument("--indices-only", action="store_true", help="as argsort: without values")
+    command.add_argument("--device-traits", help=f"{', '.join(DEVICES)}; by default the GPU of this machine, h200 if it has none")
+
+
+def explain(chosen: argparse.Namespace) -> int:
+    here = torch.cuda.is_available() and chosen.device_traits is None
+    try:
+        plan = torch_gpusort.explain(
+            torch.empty(chosen.shape, dtype=chosen.dtype, device="meta"),
+            chosen.dim,
+            chosen.descending,
+            index_dtype=chosen.index_dtype,
+            algorithm=chosen.algorithm,
+            kernel=chosen.kernel,
+            digit_bits=chosen.digit_bits,
+            begin_bit=chosen.begin_bit,
+            end_bit=chosen.end_bit,
+            values=not chosen.indices_only,
+            indices=not chosen.keys_only,
+            device_traits=DeviceTraits.of(0) if here else chosen.device_traits,
+        )
+    except (IndexError, TypeError, ValueError) as error:
+        print(f"python -m torch_gpusort explain: {error}", file=sys.stderr)
+        return 2
+    print(plan)
+    return 0
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m torch_gpusort", description=torch_gpusort.__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     demo_command = commands.add_parser("demo", help="preprocess the text of Python's own library and compare every result with torch")
     demo_command.add_argument("--device", help="cpu or cuda; by default the GPU if torch and this build have one")
     commands.add_parser("info", help="versions, libraries, devices and architectures")
+    _add_explain(commands)
     chosen = parser.parse_args(arguments)
     if chosen.command == "info":
         return info()
+    if chosen.command == "explain":
+        return explain(chosen)
     from .demo import demo
 
     return demo(chosen.device, make_console())

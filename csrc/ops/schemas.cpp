@@ -39,7 +39,7 @@ STABLE_TORCH_LIBRARY(gpusort, m) {
   m.def("co_rank(Tensor k, Tensor a, Tensor b, *, bool descending=False) -> Tensor");
 
   // The same as their namesakes, for calls that want no gradient: autograd has no kernel for these, and the short schemas leave little to
-  // parse. A small call costs the host half as much.
+  // parse. Small calls cost the host less.
   m.def("_sort(Tensor self, int dim, bool descending) -> (Tensor values, Tensor indices)");
   m.def("_sort_keys(Tensor self, int dim, bool descending) -> Tensor");
   m.def("_merge(Tensor a, Tensor b, bool descending) -> Tensor");
@@ -48,6 +48,12 @@ STABLE_TORCH_LIBRARY(gpusort, m) {
 
   // self in the order of `indices` (of its shape; for each row along dim a permutation), bit for bit and for any dtype of 1 to 16 bytes.
   m.def("_take(Tensor self, Tensor indices, int dim) -> Tensor");
+
+  // What a sort of such a tensor is going to do on a GPU, as JSON. Traits: multiprocessors, shared memory of a block and of a
+  // multiprocessor, L2 cache (bytes), compute capability (major, minor).
+  m.def(
+      "_explain_sort(int[] sizes, int[] strides, ScalarType dtype, int dim, bool descending, ScalarType? index_dtype, str algorithm,"
+      " str kernel, int? digit_bits, int begin_bit, int? end_bit, bool values, bool indices, int[] traits) -> str");
 
   // What this binary was built with, as "key=value" lines.
   m.def("_build_info() -> str");

@@ -44,6 +44,20 @@ inline RadixKernel checked_radix_kernel(const std::string& name, std::optional<i
   return kernel;
 }
 
+inline void set_radix_options(SortRequest& request, ScalarType dtype, const std::string& kernel_name, std::optional<int64_t> digit_bits,
+                              int64_t begin_bit, std::optional<int64_t> end_bit) {
+  const RadixKernel kernel = checked_radix_kernel(kernel_name, digit_bits);
+  check(!is_complex(dtype), PythonError::kType, "input has dtype ", dtype_name(dtype), ", which has no radix key; use sort");
+  const int64_t key_bits = key_type_of(dtype, "input").bytes * 8;
+  const int64_t end = end_bit.value_or(key_bits);
+  check(begin_bit >= 0 && begin_bit <= end && end <= key_bits, PythonError::kValue, "begin_bit is ", begin_bit, " and end_bit is ", end,
+        "; allowed is 0 <= begin_bit <= end_bit <= ", key_bits, " for ", dtype_name(dtype));
+  request.algorithm = kernel.algorithm;
+  request.digit_bits = kernel.digit_bits;
+  request.begin_bit = begin_bit;
+  request.end_bit = end;
+}
+
 template <SortResult (*kSort)(const Tensor&, const SortRequest&)>
 struct SortOps {
   static std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool descending, bool /*stable: always*/,
@@ -87,20 +101,10 @@ struct SortOps {
   static std::tuple<Tensor, Tensor> radix_sort(const Tensor& self, int64_t dim, bool descending, int64_t begin_bit,
                                                std::optional<int64_t> end_bit, StringHandle kernel_name,
                                                std::optional<int64_t> digit_bits) {
-    const RadixKernel kernel = checked_radix_kernel(take_string(kernel_name), digit_bits);
-    const ScalarType dtype = self.scalar_type();
-    check(!is_complex(dtype), PythonError::kType, "input has dtype ", dtype_name(dtype), ", which has no radix key; use sort");
-    const int64_t key_bits = key_type_of(dtype, "input").bytes * 8;
-    const int64_t end = end_bit.value_or(key_bits);
-    check(begin_bit >= 0 && begin_bit <= end && end <= key_bits, PythonError::kValue, "begin_bit is ", begin_bit, " and end_bit is ", end,
-          "; allowed is 0 <= begin_bit <= end_bit <= ", key_bits, " for ", dtype_name(dtype));
     SortRequest request;
     request.dim = dim;
     request.descending = descending;
-    request.algorithm = kernel.algorithm;
-    request.digit_bits = kernel.digit_bits;
-    request.begin_bit = begin_bit;
-    request.end_bit = end;
+    set_radix_options(request, self.scalar_type(), take_string(kernel_name), digit_bits, begin_bit, end_bit);
     SortResult result = kSort(self, request);
     return {*result.values, *result.indices};
   }

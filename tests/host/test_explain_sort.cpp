@@ -1,0 +1,162 @@
+// What explain says of a sort: the algorithm that is chosen, the workspace of its plan, and the bytes that its passes move.
+#include "../../csrc/plan/explain_sort.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "check.h"
+
+using namespace gpusort;
+
+namespace {
+
+char keys_storage, indices_storage;
+
+SortProblem make_problem(int key_bytes, int64_t rows, int64_t length, bool keys = true, int index_bytes = 8) {
+  SortProblem problem;
+  problem.key.bytes = key_bytes;
+  problem.rows = rows;
+  problem.length = length;
+  problem.end_bit = key_bytes * 8;
+  problem.keys_out = keys ? &keys_storage : nullptr;
+  problem.indices_out = index_bytes != 0 ? &indices_storage : nullptr;
+  problem.index_bytes = index_bytes == 0 ? 8 : index_bytes;
+  return problem;
+}
+
+// Steps follow each other: the first reads the input, the last writes the results, and no step moves nothing.
+void check_steps(const SortProblem& problem, const SortExplanation& explanation) {
+  CHECK(!explanation.steps.empty());
+  const int64_t input = problem.numel() * problem.key.bytes;
+  const int64_t output = explain_detail::output_bytes(problem);
+  CHECK(explanation.steps.front().bytes_read >= input);
+  CHECK(explanation.steps.back().bytes_written == output);
+  CHECK(explanation.bytes_moved() >= input + output);
+  CHECK(explanation.workspace_bytes >= 0);
+  for (const ExplainedStep& step : explanation.steps) {
+    CHECK(!step.name.empty() && step.name.find('"') == std::string::npos);
+    CHECK(step.bytes_read + step.bytes_written > 0);
+    CHECK(step.blocks >= 0 && step.threads >= 0 && step.threads <= 1024 && step.tile >= 0 && step.shared_bytes >= 0);
+    CHECK(step.shared_bytes <= 232448);
+  }
+}
+
+void check_the_choice_is_the_planners() {
+  const DeviceTraits traits;
+  for (int key_bytes : {1, 2, 4, 8}) {
+    for (const int64_t rows : {1, 3, 1000, 100000}) {
+      for (int64_t length = 1; length <= int64_t{1} << 36; length = length * 3 + 1) {
+        for (const int index_bytes : {0, 4, 8}) {
+          if (index_bytes == 4 && length > int64_t{1} << 31) continue;
+          for (const bool keys : {true, false}) {
+            if (!keys && index_bytes == 0) continue;
+            const SortProblem problem = make_problem(key_bytes, rows, length, keys, index_bytes);
+            const SortExplanation explanation = explain_sort(problem, SortAlgorithm::kAuto, traits);
+            check_steps(problem, explanation);
+            switch (choose_sort_algorithm(problem, SortAlgorithm::kAuto, traits)) {
+              case SortAlgorithm::kRows:
+                CHECK(explanation.algorithm == "rows" && explanation.workspace_bytes == plan_row_sort(problem, traits).workspace_bytes);
+                break;
+              case SortAlgorithm::kGrid:
+                CHECK(explanation.algorithm == "grid" && explanation.workspace_bytes == plan_grid_sort(problem, traits).workspace_bytes);
+                break;
+              case SortAlgorithm::kRadix:
+                CHECK(explanation.algorithm == "radix" && explanation.workspace_bytes == plan_radix_sort(problem, traits).workspace_bytes);
+                break;
+              default: CHECK(explanation.algorithm != "radix" && explanation.algorithm != "rows" && explanation.algorithm != "grid");
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+void check_named_algorithms() {
+  const DeviceTraits traits;
+  for (int key_bytes : {1, 2, 4, 8}) {
+    for (const int64_t rows : {1, 5, 300}) {
+      for (const int64_t length : {1, 100, 5000, 70000, 1000003}) {
+        const SortProblem problem = make_problem(key_bytes, rows, length);
+        const auto check_one = [&](SortAlgorithm algorithm, const std::string& name, int64_t workspace) {
+          const SortExplanation explanation = explain_sort(problem, algorithm, traits);
+          check_steps(problem, explanation);
+          CHECK(explanation.algorithm == name);
+          CHECK(explanation.workspace_bytes == workspace);
+        };
+        check_one(SortAlgorithm::kMerge, "merge", plan_merge_sort(problem, traits).workspace_bytes);
+        check_one(SortAlgorithm::kBitonic, "bitonic", plan_bitonic_sort(problem).workspace_bytes);
+        check_one(SortAlgorithm::kSample, "sample", plan_sample_sort(problem).workspace_bytes);
+        check_one(SortAlgorithm::kRadix, "radix", plan_radix_sort(problem, traits).workspace_bytes);
+        check_one(SortAlgorithm::kRadixScanScatter, "radix, kernel 'scan_scatter'", plan_radix_scan_scatter(problem).workspace_bytes);
+        check_one(SortAlgorithm::kRadixBlock, "radix, kernel 'block'", plan_radix_block(problem, 8).workspace_bytes);
+      }
+    }
+  }
+}
+
+int64_t moved(const SortProblem& problem, SortAlgorithm algorithm, int digit_bits = 8) {
+  return explain_sort(problem, algorithm, DeviceTraits{}, digit_bits).bytes_moved();
+}
+
+// By hand, per element.
+void check_bytes() {
+  constexpr int64_t n = int64_t{1} << 26;
+  // One histogram, four passes with 8-byte records in between: 4 + (4 + 8) + 2 * (8 + 8) + (8 + 12).
+  CHECK(moved(make_problem(4, 1, n), SortAlgorithm::kRadix) == 68 * n);
+  CHECK(moved(make_problem(4, 1, n, true, 0), SortAlgorithm::kRadix) == 36 * n);
+  CHECK(moved(make_problem(4, 1, n, true, 4), SortAlgorithm::kRadix) == 64 * n);
+  CHECK(moved(make_problem(4, 1, n, false), SortAlgorithm::kRadix) == 64 * n);
+  // Records of 12 bytes: 8 + (8 + 12) + 6 * 24 + (12 + 16).
+  CHECK(moved(make_problem(8, 1, n), SortAlgorithm::kRadix) == 200 * n);
+  CHECK(moved(make_problem(1, 1, n, true, 0), SortAlgorithm::kRadix) == 2 * n);  // counted, and written from the counts
+  CHECK(moved(make_problem(4, n / 16, 16), SortAlgorithm::kAuto) == 16 * n);     // one read, one write
+  CHECK(moved(make_problem(4, 1, 65536), SortAlgorithm::kAuto) == (4 + 8 + 8 + 12) * 65536);
+  // Runs of 8192 on chip (4 + 8), then three stages (8 + 8) + (8 + 8) + (8 + 12).
+  CHECK(moved(make_problem(4, 1, n), SortAlgorithm::kMerge) == 64 * n);
+  // 32 passes by one bit: mask 4 + 4, scan 12, scatter 4 + record + record; the first record is the key alone, the last is the results.
+  CHECK(moved(make_problem(4, 1, n), SortAlgorithm::kRadixScanScatter) == (32 * 40 - 4 + 4) * n);
+  CHECK(moved(make_problem(4, 1, n), SortAlgorithm::kRadixBlock, 4) == (8 * 4 + 8 * 16 - 4 + 4) * n);
+  SortProblem window = make_problem(4, 1, n);
+  window.begin_bit = 8;
+  window.end_bit = 20;  // two digits
+  CHECK(moved(window, SortAlgorithm::kRadix) == (4 + 4 + 8 + 8 + 12) * n);
+  window.end_bit = 8;
+  CHECK(moved(window, SortAlgorithm::kRadix) == 16 * n);
+  CHECK(explain_sort(window, SortAlgorithm::kRadix, DeviceTraits{}).steps.size() == 1);
+  const SortProblem rows = make_problem(4, 16, int64_t{1} << 20);
+  const BucketSortPlan buckets = plan_bucket_sort(rows, DeviceTraits{});
+  CHECK(buckets.possible);
+  const SortExplanation explanation = explain_buckets(rows, buckets);
+  check_steps(rows, explanation);
+  CHECK(explanation.bytes_moved() == (4 + 4 + 8 + 8 + 12) * rows.numel());
+  CHECK(explanation.workspace_bytes == buckets.workspace_bytes);
+}
+
+void check_other_devices() {
+  DeviceTraits small;
+  small.shared_bytes_per_block = 99 * 1024;
+  small.compute_major = 8;
+  for (const int64_t length : {16, 4096, 16384, 1 << 20}) {
+    const SortProblem problem = make_problem(8, 4, length);
+    const SortExplanation explanation = explain_sort(problem, SortAlgorithm::kAuto, small);
+    check_steps(problem, explanation);
+    for (const ExplainedStep& step : explanation.steps) CHECK(step.shared_bytes <= small.shared_bytes_per_block);
+  }
+  DeviceTraits none;
+  none.shared_bytes_per_block = 16 * 1024;
+  CHECK(explain_sort(make_problem(4, 1, 100000), SortAlgorithm::kMerge, none).steps.empty());
+  CHECK(explain_sort(make_problem(4, 0, 5), SortAlgorithm::kAuto, small).algorithm == "none");
+  CHECK(explain_sort(make_problem(4, 5, 0), SortAlgorithm::kRadix, small).bytes_moved() == 0);
+}
+
+}  // namespace
+
+int main() {
+  check_the_choice_is_the_planners();
+  check_named_algorithms();
+  check_bytes();
+  check_other_devices();
+  return report();
+}

@@ -1,0 +1,116 @@
+"""explain and its command: the planner's answer, for shapes without data, in numbers that can be checked by hand."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from cases import DTYPES, name_of
+
+import torch_gpusort as gs
+from torch_gpusort import DeviceTraits
+
+
+def on_meta(*shape, dtype=torch.float32):
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
+def test_bytes_and_floor_of_the_radix_sort():
+    n = 1 << 26
+    plan = gs.explain(on_meta(n), algorithm="radix")
+    assert plan.algorithm == "radix" and len(plan.steps) == 5
+    assert plan.bytes_moved == 68 * n == sum(step.bytes_read + step.bytes_written for step in plan.steps)
+    assert plan.floor_us == pytest.approx(68 * n / 4.3e6) and plan.least_us == pytest.approx(16 * n / 4.3e6)
+    assert 8 * n <= plan.workspace_bytes < 8.2 * n
+    assert gs.explain(on_meta(n), algorithm="radix", indices=False).bytes_moved == 36 * n
+    assert gs.explain(on_meta(n), algorithm="radix", values=False, index_dtype=torch.int32).bytes_moved == 60 * n
+    assert len(gs.explain(on_meta(n, dtype=torch.int64), algorithm="radix", begin_bit=3, end_bit=20).steps) == 4
+    assert len(gs.explain(on_meta(n), algorithm="radix", kernel="block", digit_bits=4).steps) == 16
+
+
+def test_rows_are_read_once_and_columns_are_moved():
+    rows = gs.explain(on_meta(4096, 1000))
+    assert rows.algorithm == "rows" and len(rows.steps) == 1 and rows.bytes_moved == 16 * 4096 * 1000 and rows.workspace_bytes == 0
+    assert rows.floor_us == rows.least_us
+    columns = gs.explain(on_meta(1000, 4096), 0)
+    assert columns.algorithm == "rows" and columns.bytes_moved > rows.bytes_moved and columns.workspace_bytes > 0
+    assert gs.explain(on_meta(1000, 4096).t()).bytes_moved == columns.bytes_moved
+    assert gs.explain(on_meta(1000, 4096).t(), 0).bytes_moved == rows.bytes_moved
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_every_dtype_and_shape(dtype):
+    for shape in ((), (0,), (1,), (7,), (3, 0), (5, 3000), (3, 1 << 20), (1 << 33,)):
+        for dim in (0, -1):
+            for values, indices in ((True, True), (True, False), (False, True)):
+                x = on_meta(*shape, dtype=dtype)
+                plan = gs.explain(x, dim, True, values=values, indices=indices)
+                assert plan.algorithm and (x.numel() == 0) == (plan.bytes_moved == 0)
+                assert plan.floor_us >= plan.least_us * 0.999 or x.numel() == 0
+                assert plan.algorithm in str(plan) and all(step.name in str(plan) for step in plan.steps)
+    named = on_meta(5000, dtype=dtype)
+    for algorithm in ("radix", "merge", "bitonic", "sample"):
+        assert gs.explain(named, algorithm=algorithm).algorithm == algorithm
+
+
+def test_the_device_decides(device):
+    x = torch.zeros(3, 12000, device=device)
+    here = gs.explain(x)
+    if device.type == "cuda":
+        assert here.device == DeviceTraits.of(device) and here.device.sm_count > 0 and here.device.copy_bytes_per_second > 1e11
+    else:
+        assert here == gs.explain(x, device_traits="h200")
+    tiny = DeviceTraits(8, 99 << 10, 100 << 10, 4 << 20, 8, 6, 1e12)
+    plan = gs.explain(x, device_traits=tiny)
+    assert plan.device is tiny and all(step.shared_bytes <= 99 << 10 for step in plan.steps)
+    assert gs.explain(x, device_traits="a100").floor_us > gs.explain(x, device_traits="h200").floor_us
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [1 << 16, 1 << 20, 1 << 22])
+def test_the_workspace_is_what_a_sort_allocates(n):
+    for dtype in (torch.float32, torch.int64, torch.uint8):
+        x = torch.zeros(n, dtype=dtype, device="cuda")
+        gs.sort(x)
+        torch.cuda.synchronize()
+        held = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        result = gs.sort(x)
+        beyond = torch.cuda.max_memory_allocated() - held - sum(part.numel() * part.element_size() for part in result)
+        assert abs(beyond - gs.explain(x).workspace_bytes) <= 2048
+
+
+def test_wrong_arguments():
+    x = on_meta(10)
+    for error, words, call in (
+        (TypeError, "input must be a Tensor", lambda: gs.explain([1, 2])),
+        (TypeError, "complex32", lambda: gs.explain(on_meta(3, dtype=torch.complex32))),
+        (IndexError, "dim=3", lambda: gs.explain(x, 3)),
+        (ValueError, "algorithm is 'quick'", lambda: gs.explain(x, algorithm="quick")),
+        (ValueError, "kernel is 'magic'", lambda: gs.explain(x, algorithm="radix", kernel="magic")),
+        (ValueError, "algorithm 'radix'", lambda: gs.explain(x, end_bit=8)),
+        (ValueError, "end_bit is 33", lambda: gs.explain(x, algorithm="radix", end_bit=33)),
+        (ValueError, "index_dtype is torch.int16", lambda: gs.explain(x, index_dtype=torch.int16)),
+        (ValueError, "values and indices are both False", lambda: gs.explain(x, values=False, indices=False)),
+        (ValueError, "device_traits is 'z80'; allowed are 'h200'", lambda: gs.explain(x, device_traits="z80")),
+        (TypeError, "device_traits must be", lambda: gs.explain(x, device_traits=3)),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+
+
+def command(*arguments):
+    return subprocess.run([sys.executable, "-m", "torch_gpusort", "explain", *arguments], capture_output=True, text=True)
+
+
+def test_the_command():
+    pytest.importorskip("rich")
+    result = command("--shape", "4096,1000", "--dtype", "float16", "--descending", "--device-traits", "h200")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == str(gs.explain(on_meta(4096, 1000, dtype=torch.float16), -1, True, device_traits="h200"))
+    assert "us at the copy rate of 4.30 TB/s" in result.stdout
+    radix = command("--shape", "67108864", "--algorithm", "radix", "--keys-only", "--device-traits", "h200").stdout
+    assert radix.strip() == str(gs.explain(on_meta(1 << 26), algorithm="radix", indices=False, device_traits="h200"))
+    for arguments, word in ((("--shape", "5", "--dim", "3"), "dim=3"), (("--shape", "5", "--dtype", "foo"), "foo"), ((), "--shape")):
+        wrong = command(*arguments)
+        assert wrong.returncode == 2 and word in wrong.stderr and "Traceback" not in wrong.stderr
