@@ -5,8 +5,8 @@
 //   buckets     every bucket is sorted on chip
 //
 // A bucket holds s = samples / buckets samples, so for random keys its size has the Gamma distribution of shape s. It exceeds r times its
-// mean with the probability that a Poisson variable of mean r * s stays below s: s = 16, r = 3: 1e-8; s = 16, r = 2: 8e-4; s = 32, r = 2:
-// 4e-6. What exceeds the capacity all the same is listed and sorted exactly by a slower kernel, so no input is sorted wrongly.
+// mean with the probability that a Poisson variable of mean r * s stays below s: s = 16, r = 2: 7e-4; s = 8, r = 3: 5e-5. What exceeds the
+// capacity all the same is listed and sorted exactly by a slower kernel, so no input is sorted wrongly.
 //
 // Memory beyond the results, per element: 4 bytes of indices, the keys of an argsort, 4 * buckets / tile_length bytes of counts, and a
 // spare key for buckets above the capacity unless 64-bit indices of keys to 32 bits are wanted, which leave room for it.
@@ -19,26 +19,40 @@
 
 namespace gpusort {
 
-constexpr int kMostBuckets = 1024;         // of a row
-constexpr int kSampleChunk = 128;          // samples sorted by one warp
-constexpr int kMostBucketSamples = 16384;  // of a row: they lie in the shared memory of a block
+constexpr int kMostBuckets = 1024;        // of a row
+constexpr int kSampleChunk = 128;         // samples sorted by one warp
+constexpr int kMostBucketSamples = 8192;  // of a row: a block sorts them, 16 to a thread
+constexpr int kSampleRun = 4;             // neighbouring keys that are sampled together, for the sake of a memory sector
 constexpr int64_t kMostBucketedLength = int64_t{1} << 30;
 
 namespace bucket_sort_shapes {
 
-constexpr int kBucketCapacity = 8192;
-constexpr int kMeanBucket = 2800;  // aimed at
-constexpr int kFewBuckets = 64;    // up to so many, kManySamples are taken for each
-constexpr int kManySamples = 32;   // for each bucket
-constexpr int kFewSamples = 16;    // for each bucket, if the capacity is at least kSafeRatio means
-constexpr double kSafeRatio = 2.6;
-constexpr int kThreads = 512;  // of a partition block
-constexpr int kGroup = 4;      // items looked up and ranked together
+struct BucketSizes {
+  int capacity;
+  int mean;     // aimed at
+  int samples;  // of a bucket
+};
+
+// A bucket of 1024 keys is sorted fastest, each key counted, but many buckets make the partition's runs short; so buckets grow with the
+// row: to 256, 512 and 1024 of them. H200, 2^26 float32 pairs, mean and capacity: 1024 of 2048 520 us, 2048 of 4096 553, 4096 of 8192 603.
+// When all rows together are short, choosing splitters takes a large part, and fewer samples allow for it.
+constexpr int64_t kFewKeys = int64_t{1} << 21;
+
+constexpr BucketSizes bucket_sizes(int64_t numel, int64_t length) {
+  if (numel <= kFewKeys) return {4096, 1365, 8};
+  if (length <= int64_t{1} << 18) return {2048, 1024, 16};
+  if (length <= int64_t{1} << 20) return {4096, 2048, 16};
+  return {8192, 4096, 16};
+}
+
+constexpr int64_t kShortestLength = 5600;  // of a row
+constexpr int kThreads = 512;              // of a partition block
+constexpr int kGroup = 4;                  // items looked up and ranked together
 
 // Items to a thread. Long tiles write long runs; short ones give every multiprocessor some when there is little to do.
 constexpr int items_of_tile(int key_bytes, bool small) {
   if (small) return 8;
-  return key_bytes == 8 ? 12 : 20;
+  return key_bytes == 8 ? 12 : 16;
 }
 
 }  // namespace bucket_sort_shapes
@@ -122,7 +136,7 @@ inline int64_t take(int64_t* used, int64_t bytes) {
 
 // Rows this sort can take. Whole keys of 16 to 64 bits only.
 inline bool bucket_sort_can_run(const SortProblem& problem, const DeviceTraits& traits) {
-  const int64_t shortest = 2 * bucket_sort_shapes::kMeanBucket;
+  const int64_t shortest = bucket_sort_shapes::kShortestLength;
   return problem.whole_key() && problem.key.bytes >= 2 && problem.rows >= 1 && problem.length >= shortest &&
          problem.length <= kMostBucketedLength && traits.sm_count >= 1 && traits.compute_major >= 8 &&
          traits.shared_bytes_per_block >= 160 * 1024 && problem.numel() / shortest < (int64_t{1} << 31) / 4;
@@ -136,19 +150,20 @@ inline BucketSortPlan plan_bucket_sort(const SortProblem& problem, const DeviceT
   const int64_t rows = problem.rows, length = problem.length;
   plan.device = traits;
   plan.shared_limit = static_cast<int>(traits.shared_bytes_per_block - kStaticSharedBytes);
-  plan.bucket_capacity = options.capacity > 0 ? options.capacity : kBucketCapacity;
+  const BucketSizes sizes = bucket_sizes(problem.numel(), length);
+  plan.bucket_capacity = options.capacity > 0 ? options.capacity : sizes.capacity;
 
-  const int64_t wanted = options.buckets > 0 ? options.buckets : ceil_div(length, kMeanBucket);
+  const int64_t wanted = options.buckets > 0 ? options.buckets : ceil_div(length, sizes.mean);
   plan.buckets_per_row = static_cast<int>(std::min<int64_t>(std::max<int64_t>(wanted, 2), kMostBuckets));
   plan.levels = levels_of(plan.buckets_per_row);
 
-  const double ratio = static_cast<double>(plan.bucket_capacity) * plan.buckets_per_row / static_cast<double>(length);
-  int samples_per_bucket = plan.buckets_per_row <= kFewBuckets || ratio < kSafeRatio ? kManySamples : kFewSamples;
-  if (options.samples_per_bucket > 0) samples_per_bucket = options.samples_per_bucket;
+  const int64_t samples_per_bucket = options.samples_per_bucket > 0 ? options.samples_per_bucket : sizes.samples;
   const int64_t samples = ceil_div(plan.buckets_per_row * samples_per_bucket, kSampleChunk) * kSampleChunk;
   plan.samples_per_row = static_cast<int>(std::min<int64_t>(samples, kMostBucketSamples));
   const int chunks = plan.samples_per_row / kSampleChunk;
-  plan.sample_blocks = static_cast<int>(std::min<int64_t>(std::max<int64_t>(traits.sm_count / rows, 1), std::min(chunks, 64)));
+  // Blocks that share a row rank their samples in every chunk; a single one merges chunks, which takes fewer steps than few blocks need.
+  const int64_t blocks = std::min<int64_t>(std::max<int64_t>(traits.sm_count / rows, 1), std::min(chunks, 64));
+  plan.sample_blocks = blocks * levels_of(chunks) > chunks ? static_cast<int>(blocks) : 1;
 
   // As few tiles as hold the row, of equal length; the short ones when the long ones would leave multiprocessors without a second block.
   const auto tiles_of = [&](int items) { return ceil_div(length, static_cast<int64_t>(kThreads) * items); };

@@ -10,39 +10,100 @@
 
 namespace gpusort {
 
-template <class U, int kItems>
-__global__ __launch_bounds__(kPartitionThreads) void count_buckets_kernel(const __grid_constant__ PartitionArguments<U> arguments) {
+constexpr int kCounterWords = 2048;
+
+// Each bucket has as many counters as there is room for, up to one for each lane, and a lane keeps to its own: so lanes meet at a bank, or
+// at a counter, the less the fewer buckets there are. Keys are counted while the next ones are on their way.
+template <class U>
+struct BucketCounter {
+  using Code = BucketCode<U>;
+  static constexpr uint32_t kStep = kPartitionThreads * kPartitionGroup;
+
+  const PartitionArguments<U>& arguments;
+  const Code* tree;
+  uint32_t own_counters;  // shared address of this lane's counter of leaf 0, less the number of leaves
+  uint32_t stride;        // bytes of a leaf's counters
+
+  template <bool kAll>
+  __device__ __forceinline__ static void load(const U* from, uint32_t left, U (&keys)[kPartitionGroup]) {
+#pragma unroll
+    for (uint32_t k = 0; k < kPartitionGroup; ++k) {
+      if (kAll || k * kPartitionThreads < left) keys[k] = from[k * kPartitionThreads];
+    }
+  }
+
+  template <bool kAll>
+  __device__ __forceinline__ void count(const U (&keys)[kPartitionGroup], uint32_t left) const {
+    Code codes[kPartitionGroup];
+    uint32_t leaves[kPartitionGroup];
+#pragma unroll
+    for (int k = 0; k < kPartitionGroup; ++k) codes[k] = arguments.order.code(keys[k]);
+    find_leaves(tree, arguments.levels, codes, leaves);
+#pragma unroll
+    for (uint32_t k = 0; k < kPartitionGroup; ++k) {
+      if (kAll || k * kPartitionThreads < left) add_shared(own_counters + leaves[k] * stride, 1);
+    }
+  }
+
+  // This thread's keys of a tile: every kPartitionThreads-th one.
+  __device__ __forceinline__ void count_tile(const U* from, uint32_t keys_in_tile) const {
+    from += threadIdx.x;
+    uint32_t left = keys_in_tile - min(keys_in_tile, threadIdx.x);  // from this thread's next one on
+    uint32_t steps = keys_in_tile / kStep;
+    U keys[kPartitionGroup] = {};
+    if (steps > 0) load<true>(from, left, keys);
+#pragma unroll 1
+    for (; steps > 1; --steps) {
+      from += kStep;
+      left -= kStep;
+      U next[kPartitionGroup];
+      load<true>(from, left, next);
+      count<true>(keys, left);
+#pragma unroll
+      for (int k = 0; k < kPartitionGroup; ++k) keys[k] = next[k];
+    }
+    if (steps > 0) {
+      count<true>(keys, left);
+      from += kStep;
+      left -= min(left, kStep);
+    }
+    if (left > 0) {
+      load<false>(from, left, keys);
+      count<false>(keys, left);
+    }
+  }
+};
+
+template <class U>
+__global__ __launch_bounds__(kPartitionThreads, 4) void count_buckets_kernel(const __grid_constant__ PartitionArguments<U> arguments) {
   using Code = BucketCode<U>;
   __shared__ Code tree[kMostBuckets];
-  __shared__ uint32_t counters[kMostBuckets];
-  PartitionTile<U, kItems> tile(arguments);
-  tile.load(arguments);
-  build_splitter_tree(tree, arguments, tile.row);
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
-  for (int b = thread; b < arguments.buckets; b += kPartitionThreads) counters[b] = 0;
+  __shared__ __align__(16) uint32_t counters[kCounterWords];
+  const uint32_t row = blockIdx.x / arguments.tiles_per_row, number = blockIdx.x - row * arguments.tiles_per_row;
+  const uint32_t first = number * arguments.tile_length;
+  const int thread = static_cast<int>(threadIdx.x), levels = arguments.levels, buckets = arguments.buckets;
+  build_splitter_tree(tree, arguments, row);
+  clear_shared_16_bytes(shared_address(counters) + thread * 16);
+  static_assert(kCounterWords == 4 * kPartitionThreads && kCounterWords >= 2 * kMostBuckets, "");
   __syncthreads();
 
-  const uint32_t shared_counters = shared_address(counters);
-  bool runs = false;
-  tile.for_each_group(arguments, tree, [&](int group, const uint32_t(&buckets)[kPartitionGroup]) {
-    if (group == 0) runs = sees_runs(buckets);
-#pragma unroll
-    for (int k = 0; k < kPartitionGroup; ++k) {
-      if (group + k >= tile.rounds) continue;
-      if (runs && __all_sync(~0u, buckets[k] == __shfl_sync(~0u, buckets[k], 0))) {
-        if (lane == 0) add_shared(shared_counters + buckets[k] * 4, 32);
-      } else {
-        add_shared(shared_counters + buckets[k] * 4, 1);
-      }
+  const int lanes = min(32, kCounterWords >> levels);  // that have counters of their own; a power of 2
+  const uint32_t stride = lanes * 4;
+  const BucketCounter<U> counter{arguments, tree, shared_address(counters) + (thread & (lanes - 1)) * 4 - (stride << levels), stride};
+  counter.count_tile(arguments.keys_in + (static_cast<uint64_t>(row) * arguments.length + first),
+                     min(arguments.tile_length, arguments.length - first));
+  __syncthreads();
+
+  uint32_t* const counts = arguments.counts + (static_cast<uint64_t>(row) * arguments.tiles_per_row + number) * buckets;
+  uint32_t* const totals = arguments.totals + static_cast<uint64_t>(row) * buckets;
+  for (int b = thread; b < buckets; b += kPartitionThreads) {
+    const int last_leaf = b == buckets - 1 ? (1 << levels) - 1 : b;
+    uint32_t count = 0;
+#pragma unroll 8
+    for (int lane = 0; lane < lanes; ++lane) count += counters[b * lanes + ((lane + thread) & (lanes - 1))];
+    if (last_leaf != b) {
+      for (int lane = 0; lane < lanes; ++lane) count += counters[last_leaf * lanes + lane];
     }
-  });
-  __syncthreads();
-
-  uint32_t* const counts = tile.counts(arguments);
-  uint32_t* const totals = arguments.totals + static_cast<uint64_t>(tile.row) * arguments.buckets;
-  for (int b = thread; b < arguments.buckets; b += kPartitionThreads) {
-    const uint32_t pads = b == arguments.buckets - 1 ? arguments.tile_length - tile.count : 0;
-    const uint32_t count = counters[b] - pads;
     counts[b] = count;
     if (count != 0) atomicAdd(totals + b, count);
   }

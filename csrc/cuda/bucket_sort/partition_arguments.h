@@ -34,7 +34,7 @@ struct PartitionArguments {
   int levels = 0;
   int samples = 0;           // of a row
   int sample_blocks = 0;     // of a row
-  uint64_t sample_step = 0;  // length / samples, in units of 2^-32
+  uint64_t sample_step = 0;  // keys of the row to a run of samples, in units of 2^-32
 };
 
 // All of it: inputs, outputs (those of the problem where it has them) and the parts of the workspace.
@@ -60,7 +60,7 @@ PartitionArguments<U> make_partition_arguments(const SortProblem& problem, const
   arguments.levels = plan.levels;
   arguments.samples = plan.samples_per_row;
   arguments.sample_blocks = plan.sample_blocks;
-  arguments.sample_step = (static_cast<uint64_t>(problem.length) << 32) / static_cast<uint64_t>(plan.samples_per_row);
+  arguments.sample_step = (static_cast<uint64_t>(problem.length) << 32) / static_cast<uint64_t>(plan.samples_per_row / kSampleRun);
   return arguments;
 }
 

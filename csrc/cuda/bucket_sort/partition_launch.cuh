@@ -25,11 +25,11 @@ template <class U, int kItems>
 cudaError_t launch_partition_items(const PartitionArguments<U>& arguments, const BucketSortPlan& plan, cudaStream_t stream) {
   const int64_t rows = arguments.rows, tiles = rows * arguments.tiles_per_row;
   const int sample_bytes = plan.samples_per_row * static_cast<int>(sizeof(BucketCode<U>));
-  const int rank_bytes = (plan.samples_per_row + plan.sample_blocks - 1) / plan.sample_blocks * 4;
+  const int rank_bytes = plan.sample_blocks > 1 ? (plan.samples_per_row / plan.sample_blocks + 1) * 4 : 0;
   cudaError_t error = launch_partition_kernel(choose_splitters_kernel<U>, rows * plan.sample_blocks, kSplitterThreads,
                                               sample_bytes + rank_bytes, arguments, plan, stream);
   if (error != cudaSuccess) return error;
-  error = launch_partition_kernel(count_buckets_kernel<U, kItems>, tiles, kPartitionThreads, 0, arguments, plan, stream);
+  error = launch_partition_kernel(count_buckets_kernel<U>, tiles, kPartitionThreads, 0, arguments, plan, stream);
   if (error != cudaSuccess) return error;
   error = launch_partition_kernel(scan_counts_kernel<U>, rows * ((arguments.buckets + 31) / 32), kScanThreads, 0, arguments, plan, stream);
   if (error != cudaSuccess) return error;

@@ -59,10 +59,10 @@ __device__ __forceinline__ uint32_t child_of(uint32_t node, uint64_t code, uint6
   return 2 * node + (code >= splitter ? 1 : 0);
 }
 
-// The buckets of kCount codes, whose searches run side by side.
+// The leaves of kCount codes, counted from 2^levels on; the searches run side by side. Bucket b is leaf b, and what fills the tree up is as
+// large as codes get, so the last bucket has the last leaf besides its own.
 template <int kCount, class Code>
-__device__ __forceinline__ void find_buckets(const Code* tree, int levels, int buckets, const Code (&codes)[kCount],
-                                             uint32_t (&found)[kCount]) {
+__device__ __forceinline__ void find_leaves(const Code* tree, int levels, const Code (&codes)[kCount], uint32_t (&found)[kCount]) {
 #pragma unroll
   for (int k = 0; k < kCount; ++k) found[k] = 1;
 #pragma unroll 1
@@ -70,7 +70,12 @@ __device__ __forceinline__ void find_buckets(const Code* tree, int levels, int b
 #pragma unroll
     for (int k = 0; k < kCount; ++k) found[k] = child_of(found[k], codes[k], tree[found[k]]);
   }
-  // The splitters that fill the tree up are reached by the largest code alone.
+}
+
+template <int kCount, class Code>
+__device__ __forceinline__ void find_buckets(const Code* tree, int levels, int buckets, const Code (&codes)[kCount],
+                                             uint32_t (&found)[kCount]) {
+  find_leaves(tree, levels, codes, found);
 #pragma unroll
   for (int k = 0; k < kCount; ++k) found[k] = min(found[k] - (1u << levels), static_cast<uint32_t>(buckets - 1));
 }
