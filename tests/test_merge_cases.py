@@ -1,5 +1,5 @@
-"""20,000 merges of random lengths, dtypes, directions and patterns, keys alone, with indices and with payloads, by every kernel, bit for bit
-against NumPy.
+"""20,000 merges of random lengths, dtypes, directions and patterns, keys alone, with indices and with payloads, by every kernel, bit
+for bit against NumPy.
 
 Each case has lengths of its own. A block of cases is made on the host, sent to the device in one piece, so that inputs begin at any
 address, merged by one call for each case, and compared when all results are back. GPUSORT_MERGE_CASES sets the number of cases,
