@@ -33,7 +33,7 @@ from ._errors import check_tensor, raise_as_python_error
 _ops = torch.ops.gpusort
 _SortResult = torch.return_types.sort
 _BelowAutograd = torch._C._AutoDispatchBelowAutograd
-_is_compiling = torch.compiler.is_compiling
+_is_compiling = torch.compiler.is_dynamo_compiling  # torch.export without it has a dispatch mode at work
 _grad_enabled = torch.is_grad_enabled
 _transforms_active = torch._C._are_functorch_transforms_active
 _dispatch_modes = torch._C._len_torch_dispatch_stack
@@ -63,13 +63,10 @@ class MergeResult(NamedTuple):
 
 def _unwatched(*tensors: Tensor) -> bool:
     """Whether these are plain tensors, and nobody (autograd, torch.func, a dispatch mode) wants to know what happens to them."""
-    if forward_ad._current_level >= 0 or _transforms_active() or _dispatch_modes():
-        return False
-    recording = _grad_enabled()
-    for tensor in tensors:  # noqa: SIM110 (a generator costs as much again as all the rest)
-        if type(tensor) is not Tensor or (recording and tensor.requires_grad):
+    for tensor in tensors:
+        if type(tensor) is not Tensor or (tensor.requires_grad and _grad_enabled()):
             return False
-    return True
+    return forward_ad._current_level < 0 and not _transforms_active() and not _dispatch_modes()
 
 
 def _call(op, unwatched, first: Tensor, *arguments, **options):
