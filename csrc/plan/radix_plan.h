@@ -44,9 +44,9 @@ struct TileShape {
 constexpr int64_t kMaxNarrowLength = (int64_t{1} << 32) - (1 << 17);
 
 // The tiles. One block per SM with the largest tile that registers and shared memory hold: a store that fills a part of a 32-byte sector is
-// what a scatter costs, so runs must be long. H200, 2^26 32-bit keys: 512x32 first 283 us, 1024x16 middle 335-350, 512x40 last 451-460
-// (prefetch there: 493), keys only 512x64 in groups of 4 202; 64-bit 512x24 and 512x28 in groups of 4 (512x32 spills). Keys of 8 and 16
-// bits are staged as one word with their place in the tile, hence 512x64. Medium: 512x16 and 512x24 were best at 2^20.
+// what a scatter costs, so runs must be long. H200, 2^26 float32 with indices: 512x32 first 340 us, 1024x16 middle 370, 512x32 last 483 (of
+// its other shapes 512x40 spills 612 bytes). 64-bit keys take 512x24 and 512x28 in groups of 4 (512x32 spills). Keys of 8 and 16 bits are
+// staged as one word with their place in the tile. Medium tiles are for arrays that would not give every SM a large one.
 constexpr TileShape radix_tile_shape(int key_bytes, bool indexed, TileClass tile_class, PassKind kind) {
   if (tile_class == TileClass::kMedium) {
     if (key_bytes == 8) return {512, 12, 4, false};
@@ -154,7 +154,7 @@ inline TileClass choose_tile_class(const SortProblem& problem, const DeviceTrait
       return TileClass::kMedium;
     }
   }
-  // Short runs cost a quarter (H200, 2^26 pairs: 512x40 1587 us, 512x16 twice per SM 2015 us).
+  // Short runs cost a quarter (H200, 2^26 pairs, raw bits instead of codes: tiles of 512x40 1587 us, of 512x16 twice per SM 2015 us).
   constexpr double kMediumPenalty = 1.25;
   const double large = slowest_items(problem, device, indexed, TileClass::kLarge);
   const double medium = slowest_items(problem, device, indexed, TileClass::kMedium) * kMediumPenalty;
