@@ -35,20 +35,32 @@ class PackedRows {
   std::optional<Tensor> copy_;
 };
 
-// Rows to be written one after the other, and then put where a result wants them.
+// Rows to be written one after the other, and then put where a result wants them. Positions may be narrower until then: packed_bytes says
+// how many bytes each takes at data().
 class PackedResult {
  public:
-  PackedResult(const Tensor& tensor, const StridedRows& layout, int element_bytes)
-      : tensor_data_(tensor.mutable_data_ptr()), data_(tensor_data_), layout_(layout), element_bytes_(element_bytes) {
+  PackedResult(const Tensor& tensor, const StridedRows& layout, int element_bytes, int packed_bytes)
+      : tensor_data_(tensor.mutable_data_ptr()),
+        data_(tensor_data_),
+        layout_(layout),
+        element_bytes_(element_bytes),
+        packed_bytes_(layout.contiguous() ? element_bytes : packed_bytes) {
     if (layout.contiguous()) return;
-    copy_ = allocate_bytes(tensor, layout.rows * layout.length * element_bytes);
+    copy_ = allocate_bytes(tensor, layout.rows * layout.length * packed_bytes);
     data_ = copy_->mutable_data_ptr();
   }
+  PackedResult(const Tensor& tensor, const StridedRows& layout, int element_bytes)
+      : PackedResult(tensor, layout, element_bytes, element_bytes) {}
 
   void* data() const { return data_; }
+  int packed_bytes() const { return packed_bytes_; }
 
   void finish(const CudaScope& scope) const {
-    if (copy_) check_cuda(launch_scatter_rows(layout_, element_bytes_, data_, tensor_data_, scope.stream()), "scatter rows");
+    if (!copy_) return;
+    const cudaError_t status = packed_bytes_ == element_bytes_
+                                   ? launch_scatter_rows(layout_, element_bytes_, data_, tensor_data_, scope.stream())
+                                   : launch_scatter_positions(layout_, packed_bytes_, data_, element_bytes_, tensor_data_, scope.stream());
+    check_cuda(status, "scatter rows");
   }
 
  private:
@@ -57,6 +69,7 @@ class PackedResult {
   std::optional<Tensor> copy_;
   StridedRows layout_;
   int element_bytes_;
+  int packed_bytes_;
 };
 
 // Allocates a plan's workspace and launches. The workspace goes back to torch's allocator when this returns, which is safe because the

@@ -36,7 +36,12 @@ SortResult sort_on_device(const Tensor& self, const SortRequest& request) {
   std::optional<PackedResult> values, indices;
   problem.keys_in = keys.data();
   if (result.values) problem.keys_out = values.emplace(*result.values, layout.output, element_bytes).data();
-  if (result.indices) problem.indices_out = indices.emplace(*result.indices, layout.output, problem.index_bytes).data();
+  if (result.indices) {
+    const int packed_bytes = complex ? problem.index_bytes : packed_index_bytes(problem, request.algorithm, scope.traits());
+    indices.emplace(*result.indices, layout.output, problem.index_bytes, packed_bytes);
+    problem.indices_out = indices->data();
+    problem.index_bytes = indices->packed_bytes();
+  }
   if (complex) {
     sort_packed_complex(problem, element_bytes == 16, request.algorithm, self, scope);
   } else {

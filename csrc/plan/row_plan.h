@@ -27,10 +27,11 @@ struct RowPlan {
   int threads = 0;        // to a block
   bool far_keys = false;  // kBlock: keys are not kept in shared memory but read again from where they came
   int64_t rows_per_block = 0;
-  int64_t blocks = 0;           // in all; above 2^31 - 1 the launcher makes several launches
-  int shared_bytes = 0;         // dynamic, per block
-  int shared_limit = 0;         // the most a block of this device may use: one value for every launch, so that concurrent callers agree
-  int64_t workspace_bytes = 0;  // none of the kernels needs any
+  int64_t blocks = 0;             // in all; above 2^31 - 1 the launcher makes several launches
+  int shared_bytes = 0;           // dynamic, per block
+  int shared_limit = 0;           // the most a block of this device may use: one value for every launch, so that concurrent callers agree
+  bool dependent_launch = false;  // the device can start a kernel's blocks while its predecessor ends
+  int64_t workspace_bytes = 0;    // none of the kernels needs any
 };
 
 namespace row_shapes {
@@ -71,6 +72,8 @@ constexpr BlockShape kBlockShapes[] = {
     {448, 32}, {512, 32},            // 16384: 865
 };
 
+constexpr int kFewestBlockPlaces = 257;  // of any block's words
+
 // From this many items on rows of 32-bit and wider keys leave their keys far, if there are rows enough for two blocks to an SM.
 constexpr int kFarKeysCapacity = 448 * 32;
 
@@ -86,7 +89,6 @@ constexpr FewRowsBlockShape kThreeRowsPerSm[] = {{2048, 8}, {8192, 16}};
 
 constexpr int kWarpsPerBlock = 4;             // kRegisters
 constexpr int kFewWarpsPerSm = 4;             // below this many warps to an SM rows in registers get a whole warp each
-constexpr int kLongestRun = 16;               // of keys with equal leading bits, mended by one thread
 constexpr int64_t kStaticSharedBytes = 2048;  // kept for the kernel's own variables and the driver
 
 }  // namespace row_shapes
@@ -100,23 +102,29 @@ GPUSORT_HD constexpr int64_t round_up(int64_t value, int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// What is kept of runs longer than kLongestRun: where one can begin, and the bytes for all.
-GPUSORT_HD constexpr int64_t long_run_slots(int64_t places) {
-  return places / row_shapes::kLongestRun + 1;
+// The most keys with equal leading bits that one thread of `items` words puts in order. With 32 items shared memory decides how many
+// blocks an SM runs, and what is kept of longer runs is to be little.
+GPUSORT_HD constexpr int longest_run(int items) {
+  return items >= 32 ? 16 : 8;
 }
-GPUSORT_HD constexpr int64_t long_run_bytes(int key_bytes, int64_t places) {
-  return key_bytes < 4 ? 0 : long_run_slots(places) * (2 * key_bytes + 4);  // shorter keys fit whole into their words
+
+// What is kept of longer runs: one slot for each that there can be, and the bytes for all.
+GPUSORT_HD constexpr int64_t long_run_slots(int64_t places, int items) {
+  return places / (longest_run(items) + 1) + 1;
+}
+GPUSORT_HD constexpr int64_t long_run_bytes(int key_bytes, int64_t places, int items) {
+  return key_bytes < 4 ? 0 : round_up(long_run_slots(places, items) * (2 * key_bytes + 2), 16);  // shorter keys fit whole into their words
 }
 
 // The keys of `places` places unless they stay far, then their long runs, then as many words.
-GPUSORT_HD constexpr int64_t row_shared_bytes(int key_bytes, int64_t places, bool far_keys = false) {
-  return (far_keys ? 0 : round_up(places * key_bytes, 16)) + long_run_bytes(key_bytes, places) + (places + places / 32 + 1) * 4;
+GPUSORT_HD constexpr int64_t row_shared_bytes(int key_bytes, int64_t places, int items, bool far_keys = false) {
+  return (far_keys ? 0 : round_up(places * key_bytes, 16)) + long_run_bytes(key_bytes, places, items) + (places + places / 32 + 1) * 4;
 }
 
 namespace row_plan_detail {
 
-inline bool block_fits(int key_bytes, int64_t capacity, const DeviceTraits& traits) {
-  return row_shared_bytes(key_bytes, capacity) + row_shapes::kStaticSharedBytes <= traits.shared_bytes_per_block;
+inline bool block_fits(int key_bytes, int64_t capacity, int items, const DeviceTraits& traits) {
+  return row_shared_bytes(key_bytes, capacity, items) + row_shapes::kStaticSharedBytes <= traits.shared_bytes_per_block;
 }
 
 inline RowPlan lanes_plan(row_shapes::LaneShape shape, const SortProblem& problem, const DeviceTraits& traits) {
@@ -126,13 +134,14 @@ inline RowPlan lanes_plan(row_shapes::LaneShape shape, const SortProblem& proble
   int warps_per_block = row_shapes::kWarpsPerBlock;
   while (warps_per_block > 1 && warps < static_cast<int64_t>(warps_per_block) * traits.sm_count) warps_per_block /= 2;
   plan.kernel = RowKernel::kRegisters;
+  plan.dependent_launch = traits.compute_major >= 9;
   plan.lanes = shape.lanes;
   plan.items = shape.items;
   plan.threads = warps_per_block * 32;
   plan.rows_per_block = warps_per_block * rows_per_warp;
   plan.blocks = (problem.rows + plan.rows_per_block - 1) / plan.rows_per_block;
   const int64_t places = 32 * shape.items;
-  plan.shared_bytes = static_cast<int>(warps_per_block * round_up(row_shared_bytes(problem.key.bytes, places), 16));
+  plan.shared_bytes = static_cast<int>(warps_per_block * round_up(row_shared_bytes(problem.key.bytes, places, shape.items), 16));
   return plan;
 }
 
@@ -140,11 +149,12 @@ inline RowPlan block_plan(int threads, int items, bool far_keys, const SortProbl
   RowPlan plan;
   plan.far_keys = far_keys;
   plan.kernel = RowKernel::kBlock;
+  plan.dependent_launch = traits.compute_major >= 9;
   plan.items = items;
   plan.threads = threads;
   plan.rows_per_block = 1;
   plan.blocks = problem.rows;
-  plan.shared_bytes = static_cast<int>(row_shared_bytes(problem.key.bytes, static_cast<int64_t>(threads) * items, far_keys));
+  plan.shared_bytes = static_cast<int>(row_shared_bytes(problem.key.bytes, static_cast<int64_t>(threads) * items, items, far_keys));
   plan.shared_limit = static_cast<int>(traits.shared_bytes_per_block - row_shapes::kStaticSharedBytes);
   return plan;
 }
@@ -157,7 +167,7 @@ inline int64_t row_sort_max_length(int key_bytes, const DeviceTraits& traits) {
   int64_t longest = 0;
   for (const auto& shape : row_shapes::kBlockShapes) {
     const int64_t capacity = static_cast<int64_t>(shape.threads) * shape.items;
-    if (row_plan_detail::block_fits(key_bytes, capacity, traits)) longest = capacity;
+    if (row_plan_detail::block_fits(key_bytes, capacity, shape.items, traits)) longest = capacity;
   }
   return longest;
 }

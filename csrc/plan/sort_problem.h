@@ -30,7 +30,7 @@ struct SortProblem {
   const void* keys_in = nullptr;
   void* keys_out = nullptr;     // null: values are not wanted (argsort)
   void* indices_out = nullptr;  // null: indices are not wanted (keys only); positions within the row
-  int index_bytes = 8;          // 4 or 8, when indices_out is given
+  int index_bytes = 8;          // 4 or 8, when indices_out is given; the row kernels write 2 as well
 
   bool whole_key() const { return begin_bit == 0 && end_bit == key.bytes * 8; }
   int64_t numel() const { return rows * length; }

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "../../csrc/plan/row_plan.h"
+#include "../../csrc/plan/sort_plan.h"
 
 namespace {
 
@@ -56,6 +57,37 @@ bool sane(const SortProblem& problem, const DeviceTraits& traits) {
   return holds && launches && registers && fits && covers && kernel && close;
 }
 
+// Blocks of a float32 row shape that the shared memory of one SM holds: what the speed of these lengths rests on.
+int64_t resident_blocks(int64_t length) {
+  const DeviceTraits traits;
+  const RowPlan plan = plan_row_sort(problem_of(4, 100000, length), traits);
+  constexpr int kStatic = 33 * 4, kDriver = 1024;
+  return traits.shared_bytes_per_sm / (gpusort::round_up(plan.shared_bytes + kStatic, 128) + kDriver);
+}
+
+void check_residency() {
+  CHECK(resident_blocks(1024) >= 21);
+  CHECK(resident_blocks(2048) >= 10);
+  CHECK(resident_blocks(4096) >= 5);
+  CHECK(resident_blocks(8192) == 3);
+  CHECK(resident_blocks(16384) == 2);
+}
+
+// Positions that travel in fewer bytes must still hold every place of a row, and only the row kernels write two bytes.
+void check_packed_positions() {
+  const DeviceTraits traits;
+  for (int64_t length : {2, 1000, 8192, 16384, 16385, 65536, 65537, 1 << 20}) {
+    for (int64_t rows : {1, 8192}) {
+      const SortProblem problem = problem_of(4, rows, length);
+      const int bytes = gpusort::packed_index_bytes(problem, gpusort::SortAlgorithm::kAuto, traits);
+      const bool by_rows = choose_sort_algorithm(problem, gpusort::SortAlgorithm::kAuto, traits) == gpusort::SortAlgorithm::kRows;
+      CHECK(bytes == (by_rows ? 2 : 4));
+      CHECK(gpusort::packed_index_bytes(problem, gpusort::SortAlgorithm::kRadix, traits) == 4);
+    }
+  }
+  CHECK(gpusort::packed_index_bytes(problem_of(1, 1, (int64_t{1} << 31) + 1), gpusort::SortAlgorithm::kAuto, traits) == 8);
+}
+
 void check_all_lengths(const DeviceTraits& traits) {
   for (int key_bytes : {1, 2, 4, 8}) {
     bool all = true;
@@ -93,6 +125,8 @@ int main() {
   const DeviceTraits h200;
   check_all_lengths(h200);
   check_sizes();
+  check_residency();
+  check_packed_positions();
   for (int key_bytes : {1, 2, 4, 8}) CHECK(row_sort_max_length(key_bytes, h200) == 16384);
 
   DeviceTraits small;  // a consumer card: 99 KB of shared memory to a block

@@ -20,13 +20,13 @@ struct Bytes16 {  // complex128: aligned to its parts only
 
 constexpr int kThreads = 256;
 
-template <class T, bool kGather>
-__global__ void __launch_bounds__(kThreads) copy_along_kernel(StridedRows rows, T* strided, T* packed) {
+template <class Strided, class Packed, bool kGather>
+__global__ void __launch_bounds__(kThreads) copy_along_kernel(StridedRows rows, Strided* strided, Packed* packed) {
   const int64_t total = rows.rows * rows.length;
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < total; i += step) {
     const int64_t row = i / rows.length;
-    T* element = strided + rows.offset(row) + (i - row * rows.length) * rows.length_stride;
+    Strided* element = strided + rows.offset(row) + (i - row * rows.length) * rows.length_stride;
     if (kGather) {
       packed[i] = *element;
     } else {
@@ -44,41 +44,65 @@ struct TurnedAxis {
   int64_t length_tiles = 1;
 };
 
-template <class T, int kTile, bool kGather>
-__global__ void __launch_bounds__(kThreads) copy_across_kernel(StridedRows rows, TurnedAxis axis, int64_t tiles, T* strided, T* packed) {
-  __shared__ T tile[kTile][kTile + 1];  // [length axis][turned axis]
+// A 64-bit division takes about a hundred instructions, as many as a thread's part of a tile.
+__device__ __forceinline__ int64_t quotient(int64_t a, int64_t b) {
+  return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
+}
+
+// A tile is read whole into registers, so that all its loads are under way at once, turned in shared memory and written. `packed` and
+// `strided` may differ in width when scattering: positions are widened on their way.
+template <class Strided, class Packed, int kTile, bool kGather>
+__global__ void __launch_bounds__(kThreads)
+    copy_across_kernel(const __grid_constant__ StridedRows rows, TurnedAxis axis, int64_t first_tile, Strided* strided, Packed* packed) {
+  // One line more than the lanes of a column need, in whole words, puts a column's lanes on different banks.
+  constexpr int kPadding = sizeof(Packed) < 4 ? 4 / sizeof(Packed) : 1;
+  constexpr int kLines = kThreads / kTile, kSteps = kTile / kLines;
+  __shared__ Packed tile[kTile][kTile + kPadding];  // [length axis][turned axis]
   const int lane = threadIdx.x % kTile;
   const int line = threadIdx.x / kTile;
-  constexpr int kLines = kThreads / kTile;
-  for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
-    // Length tiles vary fastest, then tiles of the turned axis, then the other rows.
-    const int64_t length_start = t % axis.length_tiles * kTile;
-    const int64_t rest = t / axis.length_tiles;
-    const int64_t axis_start = rest % axis.size_tiles * kTile;
-    const int64_t others = rest / axis.size_tiles;
-    const int64_t slow = others / axis.row_step;
-    const int64_t first_row = slow * axis.row_step * axis.size + (others - slow * axis.row_step);
-    const int64_t base = rows.offset(first_row);
-    const auto strided_at = [&](int64_t a, int64_t e) { return strided + base + a * axis.stride + e * rows.length_stride; };
-    const auto packed_at = [&](int64_t a, int64_t e) { return packed + (first_row + a * axis.row_step) * rows.length + e; };
+  // Length tiles vary fastest, then tiles of the turned axis, then the other rows.
+  const int64_t number = first_tile + blockIdx.x;
+  const int64_t rest = quotient(number, axis.length_tiles);
+  const int64_t others = quotient(rest, axis.size_tiles);
+  const int64_t slow = quotient(others, axis.row_step);
+  const int64_t length_start = (number - rest * axis.length_tiles) * kTile;
+  const int64_t axis_start = (rest - others * axis.size_tiles) * kTile;
+  const int64_t first_row = slow * axis.row_step * axis.size + (others - slow * axis.row_step);
+  const int lengths = static_cast<int>(min(static_cast<int64_t>(kTile), rows.length - length_start));  // of the tile
+  const int rows_here = static_cast<int>(min(static_cast<int64_t>(kTile), axis.size - axis_start));
+  Strided* strided_tile = strided + rows.offset(first_row) + axis_start * axis.stride + length_start * rows.length_stride;
+  Packed* packed_tile = packed + (first_row + axis_start * axis.row_step) * rows.length + length_start;
+  const int64_t row_pitch = axis.row_step * rows.length;  // of turned neighbours, packed
 
-    for (int k = line; k < kTile; k += kLines) {
-      const int64_t a = axis_start + (kGather ? lane : k);
-      const int64_t e = length_start + (kGather ? k : lane);
-      if (a < axis.size && e < rows.length) tile[kGather ? k : lane][kGather ? lane : k] = kGather ? *strided_at(a, e) : *packed_at(a, e);
+  Packed held[kSteps];
+#pragma unroll
+  for (int i = 0; i < kSteps; ++i) {
+    const int k = line + i * kLines;
+    const bool inside = kGather ? lane < rows_here && k < lengths : k < rows_here && lane < lengths;
+    if (inside) held[i] = kGather ? strided_tile[lane * axis.stride + k * rows.length_stride] : packed_tile[k * row_pitch + lane];
+  }
+#pragma unroll
+  for (int i = 0; i < kSteps; ++i) {
+    const int k = line + i * kLines;
+    tile[kGather ? k : lane][kGather ? lane : k] = held[i];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < kSteps; ++i) {
+    const int k = line + i * kLines;
+    const Packed element = tile[kGather ? lane : k][kGather ? k : lane];
+    if (kGather ? k < rows_here && lane < lengths : lane < rows_here && k < lengths) {
+      if (kGather) {
+        packed_tile[k * row_pitch + lane] = element;
+      } else {
+        strided_tile[lane * axis.stride + k * rows.length_stride] = element;
+      }
     }
-    __syncthreads();
-    for (int k = line; k < kTile; k += kLines) {
-      const int64_t a = axis_start + (kGather ? k : lane);
-      const int64_t e = length_start + (kGather ? lane : k);
-      if (a < axis.size && e < rows.length) *(kGather ? packed_at(a, e) : strided_at(a, e)) = tile[kGather ? lane : k][kGather ? k : lane];
-    }
-    __syncthreads();
   }
 }
 
-template <class T, bool kGather>
-cudaError_t launch(const StridedRows& rows, T* strided, T* packed, cudaStream_t stream) {
+template <class Strided, class Packed, bool kGather>
+cudaError_t launch(const StridedRows& rows, Strided* strided, Packed* packed, cudaStream_t stream) {
   if (rows.rows * rows.length == 0) return cudaSuccess;
   int turned = -1;
   for (int i = 0; i < rows.dims; ++i) {
@@ -87,11 +111,11 @@ cudaError_t launch(const StridedRows& rows, T* strided, T* packed, cudaStream_t 
   const bool across = turned >= 0 && rows.length > 1 && rows.strides[turned] < rows.length_stride;
   if (!across) {
     const int64_t blocks = (rows.rows * rows.length + kThreads - 1) / kThreads;
-    copy_along_kernel<T, kGather>
+    copy_along_kernel<Strided, Packed, kGather>
         <<<static_cast<unsigned>(std::min<int64_t>(blocks, INT_MAX)), kThreads, 0, stream>>>(rows, strided, packed);
     return cudaGetLastError();
   }
-  constexpr int kTile = sizeof(T) == 16 ? 32 : 64;  // 33 KB of shared memory at 8 bytes
+  constexpr int kTile = sizeof(Packed) == 16 ? 32 : 64;  // 33 KB of shared memory at 8 bytes
   TurnedAxis axis;
   axis.size = rows.sizes[turned];
   axis.stride = rows.strides[turned];
@@ -99,21 +123,35 @@ cudaError_t launch(const StridedRows& rows, T* strided, T* packed, cudaStream_t 
   axis.size_tiles = (axis.size + kTile - 1) / kTile;
   axis.length_tiles = (rows.length + kTile - 1) / kTile;
   const int64_t tiles = axis.size_tiles * axis.length_tiles * (rows.rows / axis.size);
-  copy_across_kernel<T, kTile, kGather>
-      <<<static_cast<unsigned>(std::min<int64_t>(tiles, INT_MAX)), kThreads, 0, stream>>>(rows, axis, tiles, strided, packed);
-  return cudaGetLastError();
+  for (int64_t first = 0; first < tiles; first += INT_MAX) {
+    const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(tiles - first, INT_MAX));
+    copy_across_kernel<Strided, Packed, kTile, kGather><<<blocks, kThreads, 0, stream>>>(rows, axis, first, strided, packed);
+    const cudaError_t status = cudaGetLastError();
+    if (status != cudaSuccess) return status;
+  }
+  return cudaSuccess;
+}
+
+template <bool kGather, class T>
+cudaError_t launch_same(const StridedRows& rows, void* strided, void* packed, cudaStream_t stream) {
+  return launch<T, T, kGather>(rows, static_cast<T*>(strided), static_cast<T*>(packed), stream);
 }
 
 template <bool kGather>
 cudaError_t dispatch(const StridedRows& rows, int element_bytes, void* strided, void* packed, cudaStream_t stream) {
   switch (element_bytes) {
-    case 1: return launch<uint8_t, kGather>(rows, static_cast<uint8_t*>(strided), static_cast<uint8_t*>(packed), stream);
-    case 2: return launch<uint16_t, kGather>(rows, static_cast<uint16_t*>(strided), static_cast<uint16_t*>(packed), stream);
-    case 4: return launch<uint32_t, kGather>(rows, static_cast<uint32_t*>(strided), static_cast<uint32_t*>(packed), stream);
-    case 8: return launch<uint64_t, kGather>(rows, static_cast<uint64_t*>(strided), static_cast<uint64_t*>(packed), stream);
-    case 16: return launch<Bytes16, kGather>(rows, static_cast<Bytes16*>(strided), static_cast<Bytes16*>(packed), stream);
+    case 1: return launch_same<kGather, uint8_t>(rows, strided, packed, stream);
+    case 2: return launch_same<kGather, uint16_t>(rows, strided, packed, stream);
+    case 4: return launch_same<kGather, uint32_t>(rows, strided, packed, stream);
+    case 8: return launch_same<kGather, uint64_t>(rows, strided, packed, stream);
+    case 16: return launch_same<kGather, Bytes16>(rows, strided, packed, stream);
     default: return cudaErrorInvalidValue;
   }
+}
+
+template <class Strided, class Packed>
+cudaError_t launch_widening(const StridedRows& rows, const void* packed, void* strided, cudaStream_t stream) {
+  return launch<Strided, Packed, false>(rows, static_cast<Strided*>(strided), static_cast<Packed*>(const_cast<void*>(packed)), stream);
 }
 
 }  // namespace
@@ -124,6 +162,15 @@ cudaError_t launch_gather_rows(const StridedRows& rows, int element_bytes, const
 
 cudaError_t launch_scatter_rows(const StridedRows& rows, int element_bytes, const void* packed, void* strided, cudaStream_t stream) {
   return dispatch<false>(rows, element_bytes, strided, const_cast<void*>(packed), stream);
+}
+
+cudaError_t launch_scatter_positions(const StridedRows& rows, int packed_bytes, const void* packed, int strided_bytes, void* strided,
+                                     cudaStream_t stream) {
+  if (packed_bytes == strided_bytes) return launch_scatter_rows(rows, packed_bytes, packed, strided, stream);
+  if (packed_bytes == 2 && strided_bytes == 4) return launch_widening<uint32_t, uint16_t>(rows, packed, strided, stream);
+  if (packed_bytes == 2 && strided_bytes == 8) return launch_widening<uint64_t, uint16_t>(rows, packed, strided, stream);
+  if (packed_bytes == 4 && strided_bytes == 8) return launch_widening<uint64_t, uint32_t>(rows, packed, strided, stream);
+  return cudaErrorInvalidValue;
 }
 
 }  // namespace gpusort

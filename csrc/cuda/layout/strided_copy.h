@@ -13,4 +13,8 @@ cudaError_t launch_gather_rows(const StridedRows& rows, int element_bytes, const
 // The other way. `rows` must not overlap itself.
 cudaError_t launch_scatter_rows(const StridedRows& rows, int element_bytes, const void* packed, void* strided, cudaStream_t stream);
 
+// The same of unsigned positions that are kept in fewer bytes while packed: 2, 4 or 8 and no more than strided_bytes (4 or 8).
+cudaError_t launch_scatter_positions(const StridedRows& rows, int packed_bytes, const void* packed, int strided_bytes, void* strided,
+                                     cudaStream_t stream);
+
 }  // namespace gpusort

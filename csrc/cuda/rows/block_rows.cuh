@@ -10,6 +10,7 @@
 
 #include "../../core/word_map.h"
 #include "../../plan/row_plan.h"
+#include "../primitives/dependent_launch.cuh"
 #include "lane_sort.cuh"
 #include "row_access.cuh"
 #include "tie_runs.cuh"
@@ -29,13 +30,6 @@ struct RowExtremes {
   uint32_t greatest[32];
   int32_t greatest_signed[32];
   float sum[32];
-};
-
-// Of the block's own variables.
-template <class U>
-struct BlockNotes {
-  RowExtremes<U> extremes;
-  int splits[33];  // where each warp's part of a merge begins
 };
 
 // The row's keys wait for the output in shared memory, or (kFarKeys) where they came from: a row of 16384 then leaves room for a second.
@@ -278,10 +272,11 @@ struct BlockRow {
   // Puts the sorted words right; true when they are new ones, to be sorted again. The same for all threads.
   __device__ __forceinline__ bool mend(uint32_t ties) const {
     const SortedRow<U> row{words, 0, keys, length, index_bits, arguments.order};
-    const RunEdges edges = find_run_edges(row, first_place(), kItems, ties);
+    const RunEdges edges = find_run_edges<kItems>(row, first_place(), ties);
     __syncthreads();
-    if (!__syncthreads_or(mend_runs(row, first_place(), kItems, ties, edges))) return false;
-    spread_long_runs<kItems>(row, thread, threads, LongRuns<U>(long_runs, threads * kItems), [] { __syncthreads(); });
+    if (!__syncthreads_or(mend_runs<kItems>(row, first_place(), ties, edges))) return false;
+    const LongRuns<U, kItems> runs(long_runs, threads * kItems);
+    spread_long_runs<kItems>(row, thread, threads, ties, edges, runs, [] { __syncthreads(); });
     return true;
   }
 
@@ -313,7 +308,7 @@ __device__ __forceinline__ BlockRow<U, kItems, kFarKeys> row_of_block(const RowA
              Row::kWholeKeys ? 32 - Row::kKeyBits : 32 - __clz(arguments.length - 1),
              offset,
              kFarKeys ? arguments.keys_in + offset : reinterpret_cast<const U*>(storage),
-             reinterpret_cast<uint32_t*>(long_runs + long_run_bytes(sizeof(U), places)),
+             reinterpret_cast<uint32_t*>(long_runs + long_run_bytes(sizeof(U), places, kItems)),
              long_runs};
 }
 
@@ -331,20 +326,23 @@ constexpr int block_row_registers(int items) {
 template <class U, int kItems, bool kFarKeys>
 __global__ void __maxnreg__(block_row_registers(kItems)) block_rows_kernel(const __grid_constant__ RowArguments<U> arguments) {
   using Row = BlockRow<U, kItems, kFarKeys>;
+  start_after_predecessor();
   extern __shared__ uint4 shared_memory[];
-  __shared__ BlockNotes<U> notes;
+  __shared__ int splits[33];  // where each warp's part of a merge begins
   auto row = row_of_block<U, kItems, kFarKeys>(arguments, shared_memory);
+  RowExtremes<U>& extremes = *reinterpret_cast<RowExtremes<U>*>(row.words);  // before there are any words
+  static_assert(sizeof(RowExtremes<U>) <= 4 * row_shapes::kFewestBlockPlaces, "the words have room for the extremes");
   uint32_t words[kItems];
   bool quads = false;
   if constexpr (kItems % 4 == 0) quads = arguments.quads;
   if (quads) {
-    if constexpr (kItems % 4 == 0) row.template load_words<true>(words, notes.extremes);
+    if constexpr (kItems % 4 == 0) row.template load_words<true>(words, extremes);
   } else {
-    row.template load_words<false>(words, notes.extremes);
+    row.template load_words<false>(words, extremes);
   }
   bool again = false;
   do {
-    row.sort_words(words, notes.splits);
+    row.sort_words(words, splits);
     if constexpr (!Row::kWholeKeys) {
       const uint32_t ties = row.ties_of(words);
       again = __syncthreads_or(ties != 0) && mend_block_row<U, kItems, kFarKeys>(&arguments, shared_memory, ties);

@@ -12,8 +12,8 @@ cudaError_t launch_block_shape(const RowArguments<U>& arguments, const RowPlan& 
   // Always the device's whole allowance: another thread may be between this call and its own launch.
   const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_limit);
   if (status != cudaSuccess) return status;
-  kernel<<<blocks, plan.threads, plan.shared_bytes, stream>>>(arguments);
-  return cudaGetLastError();
+  return launch_after_predecessor<block_rows_kernel<U, kItems, kFarKeys>>(
+      arguments, {blocks, plan.threads, plan.shared_bytes, plan.dependent_launch}, stream);
 }
 
 template <class U>

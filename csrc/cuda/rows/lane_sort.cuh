@@ -15,8 +15,22 @@ namespace gpusort {
 
 constexpr unsigned kWholeWarp = 0xffffffffu;
 
+// min(mine, other) or max(mine, other). As such they are two instructions of the integer pipe, which the networks fill; here they are a
+// comparison of that pipe and a multiplication by one of another. blockDim.z is a one that the compiler does not know.
 __device__ __forceinline__ uint32_t keep_one(uint32_t mine, uint32_t other, bool larger) {
+#if defined(__CUDA_ARCH__)
+  asm("{\n"
+      ".reg .pred upper, swap;\n"
+      "setp.ne.u32 upper, %2, 0;\n"
+      "setp.gt.xor.u32 swap, %0, %1, upper;\n"
+      "@swap mul.lo.u32 %0, %1, %3;\n"
+      "}\n"
+      : "+r"(mine)
+      : "r"(other), "r"(static_cast<uint32_t>(larger)), "r"(blockDim.z));
+  return mine;
+#else
   return larger ? max(mine, other) : min(mine, other);
+#endif
 }
 
 __device__ __forceinline__ uint64_t keep_one(uint64_t mine, uint64_t other, bool larger) {

@@ -11,6 +11,7 @@
 
 #include "../../core/word_map.h"
 #include "../../plan/row_plan.h"
+#include "../primitives/dependent_launch.cuh"
 #include "lane_sort.cuh"
 #include "row_access.cuh"
 #include "tie_runs.cuh"
@@ -32,7 +33,7 @@ struct RegisterRows {
   static constexpr uint32_t kIndexMask = (1u << kIndexBits) - 1;
   static constexpr int kPlaces = 32 * kItems;
   static constexpr int kKeyBytes = static_cast<int>(round_up(kPlaces * static_cast<int>(sizeof(U)), 16));
-  static constexpr int kWarpBytes = static_cast<int>(round_up(row_shared_bytes(sizeof(U), kPlaces), 16));
+  static constexpr int kWarpBytes = static_cast<int>(round_up(row_shared_bytes(sizeof(U), kPlaces, kItems), 16));
 
   const RowArguments<U>& arguments;
   int lane, lane_in_row, row_in_warp, live_rows, length;
@@ -189,13 +190,13 @@ struct RegisterRows {
   __device__ __forceinline__ bool mend(uint32_t ties) const {
     const int start = row_in_warp * length;
     const SortedRow<U> row{words, start, keys + start, row_in_warp < live_rows ? length : 0, kIndexBits, arguments.order};
-    const RunEdges edges = find_run_edges(row, first_place(), kItems, ties);
+    const RunEdges edges = find_run_edges<kItems>(row, first_place(), ties);
     __syncwarp();
-    const bool spread = __any_sync(kWholeWarp, mend_runs(row, first_place(), kItems, ties, edges));
+    const bool spread = __any_sync(kWholeWarp, mend_runs<kItems>(row, first_place(), ties, edges));
     __syncwarp();
     if (!spread) return false;
-    const LongRuns<U> runs(reinterpret_cast<char*>(keys) + kKeyBytes, kPlaces);
-    spread_long_runs<kItems>(row, lane_in_row, kLanes, runs, [] { __syncwarp(); });
+    const LongRuns<U, kItems> runs(reinterpret_cast<char*>(keys) + kKeyBytes, kPlaces);
+    spread_long_runs<kItems>(row, lane_in_row, kLanes, ties, edges, runs, [] { __syncwarp(); });
     __syncwarp();
     return true;
   }
@@ -251,7 +252,7 @@ __device__ __forceinline__ RegisterRows<U, kLanes, kItems> rows_of_warp(const Ro
               arguments.length,
               first_row * arguments.length,
               reinterpret_cast<U*>(storage),
-              reinterpret_cast<uint32_t*>(storage + Rows::kKeyBytes + long_run_bytes(sizeof(U), Rows::kPlaces))};
+              reinterpret_cast<uint32_t*>(storage + Rows::kKeyBytes + long_run_bytes(sizeof(U), Rows::kPlaces, kItems))};
 }
 
 // The rare rest, out of line so that it takes no registers from the common path.
@@ -273,6 +274,7 @@ template <class U, int kLanes, int kItems>
 __global__ void __launch_bounds__(row_shapes::kWarpsPerBlock * 32, min_blocks(kItems))
     register_rows_kernel(const __grid_constant__ RowArguments<U> arguments) {
   using Rows = RegisterRows<U, kLanes, kItems>;
+  start_after_predecessor();
   extern __shared__ uint4 shared_memory[];
   const int warp = threadIdx.x / 32;
   const int64_t first_row = (static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + warp) * Rows::kRowsPerWarp;

@@ -64,16 +64,23 @@ struct RowOutput {
   U* keys;
   int64_t* indices_wide;
   int32_t* indices_narrow;
+  uint16_t* indices_short;
 
   __device__ __forceinline__ RowOutput(const RowArguments<U>& arguments, int64_t offset)
       : keys(arguments.keys_out ? arguments.keys_out + offset : nullptr),
         indices_wide(arguments.indices_wide ? arguments.indices_wide + offset : nullptr),
-        indices_narrow(arguments.indices_narrow ? arguments.indices_narrow + offset : nullptr) {}
+        indices_narrow(arguments.indices_narrow ? arguments.indices_narrow + offset : nullptr),
+        indices_short(arguments.indices_short ? arguments.indices_short + offset : nullptr) {}
 
   __device__ __forceinline__ void store(int position, U key, uint32_t index) const {
     if (keys) keys[position] = key;
-    if (indices_wide) indices_wide[position] = index;
-    if (indices_narrow) indices_narrow[position] = static_cast<int32_t>(index);
+    if (indices_wide) {
+      indices_wide[position] = index;
+    } else if (indices_narrow) {
+      indices_narrow[position] = static_cast<int32_t>(index);
+    } else if (indices_short) {
+      indices_short[position] = static_cast<uint16_t>(index);
+    }
   }
 
   // Four neighbours; position is a multiple of 4 and quad_stores holds.
@@ -83,8 +90,13 @@ struct RowOutput {
       longlong2* to = reinterpret_cast<longlong2*>(indices_wide + position);
       to[0] = make_longlong2(indices[0], indices[1]);
       to[1] = make_longlong2(indices[2], indices[3]);
+    } else if (indices_narrow) {
+      store_quad(reinterpret_cast<uint32_t*>(indices_narrow) + position, indices);
+    } else if (indices_short) {
+      const uint16_t halves[4] = {static_cast<uint16_t>(indices[0]), static_cast<uint16_t>(indices[1]), static_cast<uint16_t>(indices[2]),
+                                  static_cast<uint16_t>(indices[3])};
+      store_quad(indices_short + position, halves);
     }
-    if (indices_narrow) store_quad(reinterpret_cast<uint32_t*>(indices_narrow) + position, indices);
   }
 };
 

@@ -12,8 +12,9 @@ template <class U>
 struct RowArguments {
   const U* keys_in = nullptr;
   U* keys_out = nullptr;            // null: not wanted
-  int64_t* indices_wide = nullptr;  // at most one of the two is wanted
+  int64_t* indices_wide = nullptr;  // at most one of the three is wanted
   int32_t* indices_narrow = nullptr;
+  uint16_t* indices_short = nullptr;
   int64_t rows = 0;
   int length = 0;
   bool quads = false;        // four keys at a time: length is a multiple of 4 and the keys are aligned for it
@@ -30,8 +31,10 @@ RowArguments<U> make_row_arguments(const SortProblem& problem) {
   arguments.keys_out = static_cast<U*>(problem.keys_out);
   if (problem.index_bytes == 8) {
     arguments.indices_wide = static_cast<int64_t*>(problem.indices_out);
-  } else {
+  } else if (problem.index_bytes == 4) {
     arguments.indices_narrow = static_cast<int32_t*>(problem.indices_out);
+  } else {
+    arguments.indices_short = static_cast<uint16_t*>(problem.indices_out);
   }
   arguments.rows = problem.rows;
   arguments.length = static_cast<int>(problem.length);
@@ -53,6 +56,7 @@ RowArguments<U> rows_from(RowArguments<U> arguments, int64_t row) {
   if (arguments.keys_out) arguments.keys_out += skipped;
   if (arguments.indices_wide) arguments.indices_wide += skipped;
   if (arguments.indices_narrow) arguments.indices_narrow += skipped;
+  if (arguments.indices_short) arguments.indices_short += skipped;
   arguments.rows -= row;
   return arguments;
 }

@@ -1,0 +1,59 @@
+// Lets a kernel's blocks be set up while the kernel before it in the stream still runs (programmatic dependent launch, CUDA programming
+// guide, from compute capability 9.0 on).
+//
+// A launch in stream order waits until its predecessor has ended and its writes are flushed; only then are blocks placed and their shared
+// memory configured. Here they are placed as soon as all blocks of the predecessor have started and left room, and wait in
+// start_after_predecessor(), their first statement, for the same end and the same flush. So nothing is read or written early. It takes a
+// fraction of a microsecond off each of a sequence of short kernels. A predecessor that is no such kernel is waited for as always.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace gpusort {
+
+// The first statement of every kernel that launch_after_predecessor() launches, in every thread.
+__device__ __forceinline__ void start_after_predecessor() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// False where the kernel was compiled for older devices, without the wait, even if it runs on a newer one.
+template <class Arguments>
+bool waits_for_predecessor(void (*kernel)(Arguments)) {
+  cudaFuncAttributes attributes = {};
+  return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.ptxVersion >= 90;
+}
+
+struct LaunchShape {
+  unsigned blocks = 0;
+  int threads = 0;
+  int shared_bytes = 0;
+  bool dependent = false;    // the device can start blocks early
+  bool cooperative = false;  // all blocks are to be resident at once
+};
+
+// kKernel is known to the compiler so that each is asked about once.
+template <auto kKernel, class Arguments>
+cudaError_t launch_after_predecessor(const Arguments& arguments, const LaunchShape& shape, cudaStream_t stream) {
+  static const bool waits = waits_for_predecessor(kKernel);
+  cudaLaunchAttribute attributes[2] = {};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(shape.blocks);
+  config.blockDim = dim3(shape.threads);
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = stream;
+  config.attrs = attributes;
+  if (shape.dependent && waits) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (shape.cooperative) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeCooperative;
+    attributes[config.numAttrs++].val.cooperative = 1;
+  }
+  return cudaLaunchKernelEx(&config, kKernel, arguments);
+}
+
+}  // namespace gpusort
