@@ -248,6 +248,7 @@ inline SortExplanation explain_sort(const SortProblem& problem, SortAlgorithm re
   switch (choose_sort_algorithm(problem, requested, traits)) {
     case SortAlgorithm::kRows: return explain_rows(problem, plan_row_sort(problem, traits));
     case SortAlgorithm::kGrid: return explain_grid(problem, plan_grid_sort(problem, traits));
+    case SortAlgorithm::kBuckets: return explain_buckets(problem, plan_bucket_sort(problem, traits));
     case SortAlgorithm::kMerge: return explain_merge_sort(problem, plan_merge_sort(problem, traits));
     case SortAlgorithm::kBitonic: return explain_bitonic(problem, plan_bitonic_sort(problem));
     case SortAlgorithm::kSample: return explain_sample(problem, plan_sample_sort(problem));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "bucket_sort_plan.h"
 #include "grid_sort_plan.h"
 #include "row_plan.h"
 #include "sort_problem.h"
@@ -15,6 +16,7 @@ enum class SortAlgorithm {
   kAuto,
   kRows,              // rows that fit on chip; kAuto alone chooses it
   kGrid,              // few rows that fit the chip as a whole; kAuto alone chooses it
+  kBuckets,           // many long rows: one partition, then buckets that fit on chip
   kRadix,             // R5, the production radix sort
   kMerge,             // S1 to S3
   kBitonic,           // O1
@@ -29,6 +31,8 @@ inline bool parse_sort_algorithm(const std::string& name, SortAlgorithm* algorit
     *algorithm = SortAlgorithm::kAuto;
   } else if (name == "radix") {
     *algorithm = SortAlgorithm::kRadix;
+  } else if (name == "buckets") {  // for comparisons: rows that it does not take go to the radix sort
+    *algorithm = SortAlgorithm::kBuckets;
   } else if (name == "merge") {
     *algorithm = SortAlgorithm::kMerge;
   } else if (name == "bitonic") {
@@ -83,20 +87,27 @@ inline bool grid_is_faster(const SortProblem& problem, const DeviceTraits& trait
          problem.rows * 8 <= traits.sm_count && problem.length <= grid_sort_max_length(problem.key.bytes, problem.rows, traits);
 }
 
+// Long rows of which there is enough to fill the GPU with their buckets.
+constexpr bool kBucketsAreChosen = false;
+constexpr int64_t kBucketsMinNumel = int64_t{1} << 22;  // of all rows
+constexpr int64_t kBucketsMinLength = int64_t{3} << 14;
+constexpr int64_t kBucketsMaxLength = int64_t{1} << 20;
+
+inline bool buckets_are_faster(const SortProblem& problem, const DeviceTraits& traits) {
+  return kBucketsAreChosen && problem.key.bytes >= 4 && problem.numel() >= kBucketsMinNumel && problem.length >= kBucketsMinLength &&
+         problem.length <= kBucketsMaxLength && bucket_sort_can_run(problem, traits);
+}
+
 }  // namespace sort_plan_detail
 
 // A row that fits on chip is read once and written once, which no sequence of passes can beat. Bit windows are the radix sort's business.
 inline SortAlgorithm choose_sort_algorithm(const SortProblem& problem, SortAlgorithm requested, const DeviceTraits& traits) {
+  if (requested == SortAlgorithm::kBuckets && !bucket_sort_can_run(problem, traits)) return SortAlgorithm::kRadix;
   if (requested != SortAlgorithm::kAuto) return requested;
   if (sort_plan_detail::grid_is_faster(problem, traits)) return SortAlgorithm::kGrid;
   if (problem.whole_key() && problem.length <= row_sort_max_length(problem.key.bytes, traits)) return SortAlgorithm::kRows;
+  if (sort_plan_detail::buckets_are_faster(problem, traits)) return SortAlgorithm::kBuckets;
   return SortAlgorithm::kRadix;
-}
-
-// Bytes of a position in rows that are packed for the sort and put into their places, and their width, afterwards.
-inline int packed_index_bytes(const SortProblem& problem, SortAlgorithm requested, const DeviceTraits& traits) {
-  if (choose_sort_algorithm(problem, requested, traits) == SortAlgorithm::kRows && problem.length <= int64_t{1} << 16) return 2;
-  return problem.length <= int64_t{1} << 31 ? 4 : problem.index_bytes;
 }
 
 }  // namespace gpusort
