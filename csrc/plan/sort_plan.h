@@ -110,4 +110,10 @@ inline SortAlgorithm choose_sort_algorithm(const SortProblem& problem, SortAlgor
   return SortAlgorithm::kRadix;
 }
 
+// Bytes of a position in rows that are packed for the sort and put into their places, and their width, afterwards.
+inline int packed_index_bytes(const SortProblem& problem, SortAlgorithm requested, const DeviceTraits& traits) {
+  if (choose_sort_algorithm(problem, requested, traits) == SortAlgorithm::kRows && problem.length <= int64_t{1} << 16) return 2;
+  return problem.length <= int64_t{1} << 31 ? 4 : problem.index_bytes;
+}
+
 }  // namespace gpusort
