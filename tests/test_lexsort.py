@@ -76,6 +76,43 @@ def test_millions():
     assert_is_stable_sort((high << 32) + (low.long() + 2**31), None, order)
 
 
+def test_more_keys_than_a_launch_takes(device):
+    pool = torch.randint(0, 2, (60, 2000), generator=torch.Generator().manual_seed(4)).to(device)
+    keys = [pool[i].to(dtype) for i, dtype in zip(range(60), (*DTYPES, *DTYPES, *DTYPES, *DTYPES))]
+    check(keys, descending=[i % 3 == 0 for i in range(60)])
+    rows = [key[:1980].view(30, 66) for key in keys]
+    check(rows, 0)
+    check(rows, 1, True)
+
+
+@pytest.mark.gpu
+def test_ties_of_every_length():
+    """Keys of more than one word at sizes of the radix sort: runs of equal leading words are mended, short and long, or left to a chain."""
+    n = 2**19 + 5
+    low = make("random_bits", n, torch.int64, "cuda")
+    for values in (1, 3, 100, n // 1000, n // 40, n // 10, n):
+        pool = make("random_bits", values, torch.int64, "cuda")
+        high = pool[torch.randint(values, (n,), generator=torch.Generator().manual_seed(values)).cuda()]
+        check([low, high])
+        check([low, pool[torch.arange(n, device="cuda") % values], high], descending=[False, True, False])
+        check([low.float(), high.double(), high], descending=True)
+    mixed = torch.where(torch.arange(n, device="cuda") % 100 < 3, torch.arange(n, device="cuda") // 3000, low * 3)  # some long runs
+    check([low, mixed])
+    rows = torch.stack((low[: 2**19], low[1 : 2**19 + 1] // 2**40)).view(2, 2, 2**18)
+    check([rows[0], rows[1] // 2**20])
+
+
+def test_scripted_and_checked(device):
+    keys = [torch.tensor([1, 0, 1, 0], device=device), torch.tensor([2.0, 2.0, 1.0, 1.0], device=device)]
+
+    @torch.jit.script
+    def scripted(a: torch.Tensor, b: torch.Tensor):
+        return torch.ops.gpusort.lexsort([a, b], -1, [False, True])
+
+    assert scripted(*keys).tolist() == [1, 0, 3, 2]
+    torch.library.opcheck(torch.ops.gpusort.lexsort.default, (keys, 0, [True, False]))
+
+
 def test_keys_are_not_changed_and_need_no_gradient(device):
     keys = [make("nans", 500, torch.float32, device).requires_grad_(), make("two_values", 500, torch.bool, device)]
     before = [bits_of(key) for key in keys]
@@ -88,6 +125,14 @@ def test_vmap(device):
     got = torch.vmap(lambda a, b: gs.lexsort([a, b], descending=(True, False)))(keys[:, 0], keys[:, 1])
     for i in range(3):
         assert torch.equal(got[i], gs.lexsort(list(keys[i]), descending=(True, False)))
+
+
+def test_vmap_of_scalars_and_of_one_key_alone(device):
+    keys = torch.randint(0, 4, (3, 50), generator=torch.Generator().manual_seed(0)).to(device)
+    shared = torch.arange(50, device=device) % 3
+    assert torch.vmap(lambda a, b: gs.lexsort([a, b]))(keys[:, 0], keys[:, 1]).tolist() == [0, 0, 0]
+    got = torch.vmap(lambda a: gs.lexsort([a, shared]))(keys)
+    assert all(torch.equal(got[i], gs.lexsort([keys[i], shared])) for i in range(3))
 
 
 def test_errors(device):

@@ -3,20 +3,21 @@
 Importing this registers the operators torch.ops.gpusort.*; the functions here are a thin layer over them.
 """
 
-from . import _autograd, _fake, _library, _vmap
+from . import _autograd, _fake, _lexsort, _library, _vmap
 
 _library.load_libraries()
 _fake.register()
 _autograd.register()
 _vmap.register()
+_lexsort.register()
 
 from ._explain import DeviceTraits, Explanation, explain  # noqa: E402
+from ._lexsort import SortRowsResult, lexsort, sort_rows  # noqa: E402
 from .functional import (  # noqa: E402
     MergeResult,
     argsort,
     bitonic_sort,
     co_rank,
-    lexsort,
     merge,
     merge_by_key,
     merge_many,
@@ -34,6 +35,7 @@ __all__ = [
     "DeviceTraits",
     "Explanation",
     "MergeResult",
+    "SortRowsResult",
     "argsort",
     "bitonic_sort",
     "co_rank",
@@ -49,4 +51,5 @@ __all__ = [
     "sort",
     "sort_by_key",
     "sort_keys",
+    "sort_rows",
 ]

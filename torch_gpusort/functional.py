@@ -565,47 +565,6 @@ def co_rank(k: Tensor, a: Tensor, b: Tensor, *, descending: bool = False) -> Ten
     return _call_many(_ops.co_rank.default, None, k, a, b, descending=descending)
 
 
-def lexsort(keys: Tensor | Sequence[Tensor], dim: int = -1, descending: bool | Sequence[bool] = False) -> Tensor:
-    """The indices that sort by several keys, as numpy.lexsort: the last key is the primary one, the one before it decides its ties, etc.
-
-    Args:
-        keys: a sequence of tensors of equal shape on one device, each of any dtype; or one tensor whose first dimension counts the keys.
-        dim: the dimension of the keys to sort along.
-        descending: one bool for all keys, or one for each.
-
-    Returns:
-        int64 indices, of the shape of a key. Stable: elements that are equal in all keys keep their input order.
-
-    Errors: those of :func:`sort`, and ValueError for no key, keys of different shapes and a wrong number of directions.
-
-    Cost: one :func:`argsort` per key, least significant first, and two fetches by index for each key after that. Memory beyond the result:
-    two arrays of indices and one of a key, and the workspace of :func:`argsort`.
-
-    Source: sorting by one key after the other, least significant first, is the principle of the radix sort itself (Knuth, The Art of
-    Computer Programming 3, section 5.2.5).
-
-    Example::
-
-        >>> import torch, torch_gpusort
-        >>> surnames, names = torch.tensor([2, 1, 2, 1]), torch.tensor([1, 9, 0, 3])
-        >>> torch_gpusort.lexsort((names, surnames))
-        tensor([3, 1, 2, 0])
-        >>> torch_gpusort.lexsort((names, surnames), descending=(False, True))
-        tensor([2, 0, 3, 1])
-    """
-    keys = _tensors("keys", keys)
-    directions = [descending] * len(keys) if isinstance(descending, bool) else list(descending)
-    if len(directions) != len(keys):
-        raise ValueError(f"descending has {len(directions)} elements, but there are {len(keys)} keys; it must be one bool or one per key")
-    for i, key in enumerate(keys):
-        if key.shape != keys[0].shape:
-            raise ValueError(f"keys[0] has shape {list(keys[0].shape)} and keys[{i}] has shape {list(key.shape)}; they must be equal")
-    order = argsort(keys[0].detach(), dim, directions[0])
-    for key, direction in zip(keys[1:], directions[1:]):
-        order = order.gather(dim, argsort(_take(key.detach(), dim, order), dim, direction))
-    return order
-
-
 def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, ...]:
     """Sorts keys and reorders values in the same way.
 

@@ -35,6 +35,11 @@ STABLE_TORCH_LIBRARY(gpusort, m) {
   m.def("merge_many(Tensor runs, Tensor offsets, *, bool descending=False) -> Tensor");
   m.def("merge_many_with_indices(Tensor runs, Tensor offsets, *, bool descending=False) -> (Tensor values, Tensor indices)");
 
+  // The indices that sort along `dim` by several keys of one shape, the last one primary; a direction for each. Of any dtypes.
+  m.def("lexsort(Tensor[] keys, int dim, bool[] descending) -> Tensor");
+  // The rows of a matrix in lexicographic order, the first column primary, and where they were.
+  m.def("sort_rows(Tensor self, bool descending=False) -> (Tensor values, Tensor indices)");
+
   // For each output rank k (int64, 0 <= k <= len(a) + len(b)): how many of the first k outputs of merge(a, b) come from a. 1-D a and b.
   m.def("co_rank(Tensor k, Tensor a, Tensor b, *, bool descending=False) -> Tensor");
 
