@@ -8,23 +8,11 @@
 #include <vector>
 
 #include "check.h"
+#include "problems.h"
 
 namespace {
 
 using namespace gpusort;
-
-SortProblem problem_of(int key_bytes, int64_t rows, int64_t length, bool values, int index_bytes) {
-  static char memory[8];
-  SortProblem problem;
-  problem.key.bytes = key_bytes;
-  problem.rows = rows;
-  problem.length = length;
-  problem.end_bit = key_bytes * 8;
-  problem.keys_out = values ? memory : nullptr;
-  problem.indices_out = index_bytes > 0 ? memory : nullptr;
-  problem.index_bytes = index_bytes > 0 ? index_bytes : 8;
-  return problem;
-}
 
 void check_tiles_and_samples(const SortProblem& problem, const DeviceTraits& traits, const BucketSortPlan& plan) {
   const int64_t tiles = plan.tiles_per_row, tile = plan.tile_length;
@@ -80,7 +68,7 @@ void check_shapes() {
     for (int64_t rows : {1, 2, 3, 7, 8, 64, 131, 132, 133, 1024, 20000}) {
       for (int64_t length : lengths) {
         for (int outputs = 0; outputs < 5; ++outputs) {
-          const SortProblem problem = problem_of(key_bytes, rows, length, outputs < 3, outputs == 0 ? 0 : outputs % 2 ? 8 : 4);
+          const SortProblem problem = make_problem(key_bytes, rows, length, outputs < 3, outputs == 0 ? 0 : outputs % 2 ? 8 : 4);
           for (int sm_count : {1, 108, 132}) {
             DeviceTraits traits;
             traits.sm_count = sm_count;
@@ -101,16 +89,16 @@ void check_shapes() {
 
 void check_what_is_left_to_others() {
   const DeviceTraits traits;
-  CHECK(!plan_bucket_sort(problem_of(1, 1, 1 << 20, true, 8), traits).possible);
-  CHECK(!plan_bucket_sort(problem_of(4, 1, 1000, true, 8), traits).possible);
-  CHECK(!plan_bucket_sort(problem_of(4, 0, 1 << 20, true, 8), traits).possible);
-  CHECK(!plan_bucket_sort(problem_of(4, 1, (int64_t{1} << 30) + 1, true, 8), traits).possible);
-  SortProblem window = problem_of(4, 1, 1 << 20, true, 8);
+  CHECK(!plan_bucket_sort(make_problem(1, 1, 1 << 20, true, 8), traits).possible);
+  CHECK(!plan_bucket_sort(make_problem(4, 1, 1000, true, 8), traits).possible);
+  CHECK(!plan_bucket_sort(make_problem(4, 0, 1 << 20, true, 8), traits).possible);
+  CHECK(!plan_bucket_sort(make_problem(4, 1, (int64_t{1} << 30) + 1, true, 8), traits).possible);
+  SortProblem window = make_problem(4, 1, 1 << 20, true, 8);
   window.end_bit = 31;
   CHECK(!plan_bucket_sort(window, traits).possible);
   DeviceTraits small;
   small.shared_bytes_per_block = 100 * 1024;
-  CHECK(!plan_bucket_sort(problem_of(4, 1, 1 << 20, true, 8), small).possible);
+  CHECK(!plan_bucket_sort(make_problem(4, 1, 1 << 20, true, 8), small).possible);
 }
 
 void check_options() {
@@ -119,7 +107,7 @@ void check_options() {
   options.buckets = 77;
   options.samples_per_bucket = 4;
   options.items = 8;
-  const SortProblem problem = problem_of(4, 3, 1 << 20, true, 8);
+  const SortProblem problem = make_problem(4, 3, 1 << 20, true, 8);
   const BucketSortPlan plan = plan_bucket_sort(problem, DeviceTraits(), options);
   CHECK(plan.possible && plan.bucket_capacity == 1000 && plan.buckets_per_row == 77 && plan.items == 8);
   CHECK(plan.samples_per_row == 384);

@@ -1,25 +1,15 @@
 // co_rank and repaired_split against their definitions.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <random>
 #include <vector>
 
 #include "../../csrc/core/co_rank.h"
+#include "check.h"
 
 using gpusort::co_rank;
 using gpusort::MergeRange;
 using gpusort::repaired_split;
-
-static int passed = 0, failed = 0;
-#define CHECK(condition)                                                 \
-  do {                                                                   \
-    if (condition) {                                                     \
-      ++passed;                                                          \
-    } else if (++failed <= 20) {                                         \
-      std::printf("%s:%d: CHECK(%s)\n", __FILE__, __LINE__, #condition); \
-    }                                                                    \
-  } while (0)
 
 // Fails instead of reading outside.
 struct Watched {
@@ -120,6 +110,5 @@ int main() {
 
   const MergeRange<int> range{2, 5, 1, 9};
   CHECK(range.a_length() == 3 && range.b_length() == 8 && range.length() == 11);
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed != 0;
+  return report();
 }

@@ -6,24 +6,11 @@
 #include <vector>
 
 #include "check.h"
+#include "problems.h"
 
 using namespace gpusort;
 
 namespace {
-
-char keys_storage, indices_storage;
-
-SortProblem make_problem(int key_bytes, int64_t rows, int64_t length, bool keys = true, int index_bytes = 8) {
-  SortProblem problem;
-  problem.key.bytes = key_bytes;
-  problem.rows = rows;
-  problem.length = length;
-  problem.end_bit = key_bytes * 8;
-  problem.keys_out = keys ? &keys_storage : nullptr;
-  problem.indices_out = index_bytes != 0 ? &indices_storage : nullptr;
-  problem.index_bytes = index_bytes == 0 ? 8 : index_bytes;
-  return problem;
-}
 
 // Steps follow each other: the first reads the input, the last writes the results, and no step moves nothing.
 void check_steps(const SortProblem& problem, const SortExplanation& explanation) {

@@ -4,31 +4,12 @@
 #include <initializer_list>
 
 #include "../../csrc/plan/grid_sort_plan.h"
+#include "check.h"
+#include "problems.h"
 
 namespace {
 
 using namespace gpusort;
-
-int passed = 0, failed = 0;
-
-#define CHECK(condition)                                                    \
-  do {                                                                      \
-    if (condition) {                                                        \
-      ++passed;                                                             \
-    } else {                                                                \
-      ++failed;                                                             \
-      std::printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-    }                                                                       \
-  } while (0)
-
-SortProblem problem_of(int key_bytes, int64_t rows, int64_t length) {
-  SortProblem problem;
-  problem.key.bytes = key_bytes;
-  problem.rows = rows;
-  problem.length = length;
-  problem.end_bit = key_bytes * 8;
-  return problem;
-}
 
 // What the kernels assume of a plan.
 bool sane(const SortProblem& problem, const DeviceTraits& traits) {
@@ -85,15 +66,15 @@ void test_plans() {
   for (const DeviceTraits& traits : {DeviceTraits{}, small}) {
     for (int key_bytes : {1, 2, 4, 8}) {
       for (int64_t rows : {1, 2, 3, 8, 32, 64, 500, 8192, 100000}) {
-        for (int64_t length = 0; length < 300000; length += 1 + length / 37) CHECK(sane(problem_of(key_bytes, rows, length), traits));
+        for (int64_t length = 0; length < 300000; length += 1 + length / 37) CHECK(sane(make_problem(key_bytes, rows, length), traits));
         for (int64_t power = 1; power <= int64_t{1} << 40; power *= 2) {
-          for (int64_t delta : {-1, 0, 1}) CHECK(sane(problem_of(key_bytes, rows, power + delta), traits));
+          for (int64_t delta : {-1, 0, 1}) CHECK(sane(make_problem(key_bytes, rows, power + delta), traits));
         }
       }
     }
   }
   for (int64_t length = 1; length <= 262145; ++length) {
-    if (!sane(problem_of(4, 1, length), DeviceTraits{})) CHECK(false);
+    if (!sane(make_problem(4, 1, length), DeviceTraits{})) CHECK(false);
   }
 }
 
@@ -109,7 +90,7 @@ void test_reach() {
 
 // Tests of the kernel force its rare path by a smaller capacity.
 void test_smaller_capacity() {
-  GridSortPlan plan = plan_grid_sort(problem_of(4, 1, 262144), DeviceTraits{});
+  GridSortPlan plan = plan_grid_sort(make_problem(4, 1, 262144), DeviceTraits{});
   CHECK(set_grid_bucket_capacity(plan, 2048));
   CHECK((plan.piece_samples + plan.tiles_per_row) * plan.piece_gap <= 2048);
   CHECK(grid_bucket_bound(plan) / plan.piece_gap <= 2048);
@@ -122,6 +103,5 @@ int main() {
   test_plans();
   test_reach();
   test_smaller_capacity();
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed == 0 ? 0 : 1;
+  return report();
 }

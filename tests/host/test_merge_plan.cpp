@@ -1,21 +1,11 @@
 // Every plan covers every output exactly once, in pieces its kernel can take, whatever the shape.
 #include <cstdint>
-#include <cstdio>
 #include <string>
 
 #include "../../csrc/plan/merge_plan.h"
+#include "check.h"
 
 using namespace gpusort;
-
-static int passed = 0, failed = 0;
-#define CHECK(condition)                                                 \
-  do {                                                                   \
-    if (condition) {                                                     \
-      ++passed;                                                          \
-    } else if (++failed <= 20) {                                         \
-      std::printf("%s:%d: CHECK(%s)\n", __FILE__, __LINE__, #condition); \
-    }                                                                    \
-  } while (0)
 
 static MergeProblem problem_of(int key_bytes, int64_t rows, int64_t a_length, int64_t b_length) {
   MergeProblem problem;
@@ -89,6 +79,5 @@ int main() {
   CHECK(parse_merge_kernel("sequential", kernel) && kernel == MergeKernel::kSequential);
   CHECK(parse_merge_kernel("auto", kernel) && kernel == MergeKernel::kAuto);
   CHECK(!parse_merge_kernel("Tiled", kernel) && !parse_merge_kernel("", kernel));
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed != 0;
+  return report();
 }

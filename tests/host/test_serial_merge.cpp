@@ -1,27 +1,17 @@
 // The sequential merge against std::merge, whole and cut into pieces.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include "../../csrc/core/key_order.h"
 #include "../../csrc/core/serial_merge.h"
+#include "check.h"
 
 using gpusort::co_rank;
 using gpusort::serial_merge;
 using gpusort::serial_merge_unrolled;
-
-static int passed = 0, failed = 0;
-#define CHECK(condition)                                                 \
-  do {                                                                   \
-    if (condition) {                                                     \
-      ++passed;                                                          \
-    } else if (++failed <= 20) {                                         \
-      std::printf("%s:%d: CHECK(%s)\n", __FILE__, __LINE__, #condition); \
-    }                                                                    \
-  } while (0)
 
 using Tagged = std::pair<uint32_t, int64_t>;  // key bits, position in cat(a, b)
 
@@ -105,6 +95,5 @@ int main() {
       a.data(), i, 3, b.data(), j, 3, 6, [&](uint32_t x, uint32_t y) { return order.less(x, y); },
       [&](int64_t step, bool, int64_t, uint32_t key) { merged[step] = key; });
   CHECK((merged == std::vector<uint32_t>{0x00000000u, 0x80000000u, 0x3f800000u, 0x3f800000u, 0x7fc00001u, 0xffc00002u}));
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed != 0;
+  return report();
 }

@@ -1,26 +1,14 @@
 // csrc/core/sorting_network.h against the zero-one principle and std::sort.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include "../../csrc/core/sorting_network.h"
+#include "check.h"
 
 namespace {
-
-int passed = 0, failed = 0;
-
-#define CHECK(condition)                                                    \
-  do {                                                                      \
-    if (condition) {                                                        \
-      ++passed;                                                             \
-    } else {                                                                \
-      ++failed;                                                             \
-      std::printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-    }                                                                       \
-  } while (0)
 
 // Every sequence of zeros and ones, up to 16 items: a network that sorts them sorts everything.
 template <int kItems>
@@ -103,6 +91,5 @@ int main() {
   CHECK(gpusort::SortingNetworkOf<8>::kNetwork.size == 19);
   CHECK(gpusort::SortingNetworkOf<16>::kNetwork.size == 63);
   CHECK(gpusort::SortingNetworkOf<32>::kNetwork.size == 191);
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed == 0 ? 0 : 1;
+  return report();
 }

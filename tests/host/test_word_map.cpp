@@ -2,29 +2,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <initializer_list>
 #include <random>
 #include <vector>
 
 #include "../../csrc/core/key_order.h"
 #include "../../csrc/core/word_map.h"
+#include "check.h"
 
 namespace {
 
 using namespace gpusort;
-
-int passed = 0, failed = 0;
-
-#define CHECK(condition)                                                    \
-  do {                                                                      \
-    if (condition) {                                                        \
-      ++passed;                                                             \
-    } else {                                                                \
-      ++failed;                                                             \
-      std::printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-    }                                                                       \
-  } while (0)
 
 constexpr uint64_t kInfinity32 = 0x7f800000u, kInfinity64 = 0x7ff0000000000000u;
 
@@ -148,6 +136,5 @@ int main() {
   check_integers<uint64_t>();
   CHECK(leading_zeros(uint32_t{0}) == 32 && leading_zeros(uint32_t{1}) == 31 && leading_zeros(~uint32_t{0}) == 0);
   CHECK(leading_zeros(uint64_t{0}) == 64 && leading_zeros(uint64_t{1}) == 63 && leading_zeros(uint64_t{1} << 32) == 31);
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed == 0 ? 0 : 1;
+  return report();
 }
