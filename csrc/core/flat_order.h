@@ -44,10 +44,13 @@ struct FlatOrder {
     return static_cast<U>(flipped ^ (static_cast<U>(static_cast<Signed>(flipped) >> (kBits - 1)) & negative_flip));
   }
 
+  // Among flat forms from `low` to `high`.
+  GPUSORT_HD bool may_hold_nan(U low, U high) const { return low < least || high > greatest; }
+
   // Flat forms from `low` to `high` are in the order of the codes, and equal exactly when the codes are.
   GPUSORT_HD bool right_between(U low, U high) const {
     const bool both_signs = static_cast<U>(low ^ high) >> (kBits - 1) != 0;
-    return low == high || (low >= least && high <= greatest && !(has_zeros && both_signs));
+    return low == high || (!may_hold_nan(low, high) && !(has_zeros && both_signs));
   }
 };
 

@@ -13,16 +13,16 @@ struct BucketShape {
 };
 
 // In order of capacity; a plan's capacity takes the first that holds it.
-constexpr BucketShape kBucketShapes[] = {{128, 8}, {256, 8}, {512, 8}, {512, 16}};
+constexpr BucketShape kBucketShapes[] = {{64, 16}, {128, 16}, {256, 16}, {512, 16}};
 
 // Large and crowded buckets are noted for another kernel: two counts, then the buckets.
 GPUSORT_HD constexpr int64_t bucket_overflow_words(int64_t rows, int64_t buckets_per_row) {
   return 2 + rows * buckets_per_row;
 }
 
-// As many bins as keys, and one word more.
+// As many bins as keys, a word before and one behind.
 GPUSORT_HD constexpr int bucket_counter_bytes(int threads, int items) {
-  return threads * items * 4 + 16;
+  return threads * items * 4 + 32;
 }
 
 GPUSORT_HD constexpr int bucket_shared_bytes(int key_bytes, int threads, int items) {
@@ -31,7 +31,8 @@ GPUSORT_HD constexpr int bucket_shared_bytes(int key_bytes, int threads, int ite
 
 // Blocks to an SM that the registers of the kernel must allow.
 GPUSORT_HD constexpr int bucket_blocks_per_sm(int key_bytes, int threads, int items) {
-  const int registers = items <= 8 ? (key_bytes <= 4 ? 40 : 56) : (key_bytes <= 4 ? 64 : 80);
+  const int words = items * (key_bytes <= 4 ? 1 : 2);  // registers that hold keys
+  const int registers = words <= 8 ? 40 : words <= 16 ? 56 : words <= 32 ? 72 : 112;
   const int blocks = 65536 / (threads * registers), fitting = 230000 / (bucket_shared_bytes(key_bytes, threads, items) + 2048);
   return blocks < fitting ? blocks : fitting;
 }

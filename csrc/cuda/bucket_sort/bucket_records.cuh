@@ -10,6 +10,7 @@ namespace gpusort {
 
 // Records are read by fours past the last one: what lies there is the largest record, below none.
 constexpr int kRecordPads = 4;
+constexpr uint32_t kPadIndex = ~0u;
 
 // A key in its flat form and the index that tells equal keys apart, compared as one number. Keys to 32 bits share a 64-bit word with it.
 template <class U>
@@ -105,14 +106,30 @@ struct BucketOutput {
   }
 };
 
-// Writes a bucket that is in order as it lies; all threads of the block.
+// Writes a bucket that is in order as it lies; all threads of the block. Keys that lie in the output already stay.
 template <class U>
 __device__ __forceinline__ void copy_bucket(const BucketSpan<U>& bucket, uint32_t thread, uint32_t threads) {
-  const BucketOutput<U> output(bucket);
+  constexpr int kTogether = 8;
+  BucketOutput<U> output(bucket);
   const U* keys = bucket.keys();
   const uint32_t* indices = bucket.indices();
-#pragma unroll 4
-  for (uint32_t place = thread; place < bucket.size; place += threads) output.store(place, keys[place], indices ? indices[place] : 0);
+  if (output.keys == keys) output.keys = nullptr;
+#pragma unroll 1
+  for (uint32_t first = thread; first < bucket.size; first += kTogether * threads) {
+    U key[kTogether];
+    uint32_t index[kTogether];
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) {
+      const uint32_t place = first + k * threads;
+      if (place < bucket.size && output.keys) key[k] = keys[place];
+      if (place < bucket.size && indices) index[k] = indices[place];
+    }
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) {
+      const uint32_t place = first + k * threads;
+      if (place < bucket.size) output.store(place, key[k], index[k]);
+    }
+  }
 }
 
 // The list of buckets left to bucket_rest.cuh: large ones are noted from the front, crowded ones from the back.

@@ -11,7 +11,6 @@
 #include <cstdint>
 
 #include "../../core/word_map.h"
-#include "../../plan/bucket_shape.h"
 #include "../primitives/block_scan.cuh"
 #include "../rows/warp_reduce.cuh"
 #include "bucket_records.cuh"
@@ -35,7 +34,9 @@ template <class U, int kThreads, int kItems>
 struct BucketRest {
   static constexpr int kWarps = kThreads / 32;
   static constexpr uint32_t kCapacity = kThreads * kItems;
-  static_assert(kThreads >= kRestDigits, "a thread to a digit");
+  static constexpr int kWarpsTogether = 8;  // whose counts are read at a time
+  static constexpr int kKeysTogether = 8;   // loaded at a time where all keys of a large bucket are read
+  static_assert(kThreads >= kRestDigits && kWarps % kWarpsTogether == 0, "a thread to a digit");
 
   using Flat = typename BucketRecords<U>::Flat;
   using Notes = RestNotes<Flat>;
@@ -135,20 +136,26 @@ struct BucketRest {
     __syncthreads();
     uint32_t count = 0;
     if (thread < kRestDigits) {
-      for (int w = 0; w < kWarps; ++w) {
-        const uint32_t of_warp = histograms[w][thread];
-        histograms[w][thread] = count;
-        count += of_warp;
+#pragma unroll
+      for (int first = 0; first < kWarps; first += kWarpsTogether) {
+        uint32_t of_warp[kWarpsTogether];
+#pragma unroll
+        for (int w = 0; w < kWarpsTogether; ++w) of_warp[w] = histograms[first + w][thread];
+#pragma unroll
+        for (int w = 0; w < kWarpsTogether; ++w) {
+          histograms[first + w][thread] = count;
+          count += of_warp[w];
+        }
       }
     }
     uint32_t total;
     const uint32_t begin = block_exclusive_scan(count, total, notes.scan);
-    if (thread < kRestDigits) {
-      notes.tile_begins[thread] = begin;
-      for (int w = 0; w < kWarps; ++w) histograms[w][thread] += begin;
-    }
+    if (thread < kRestDigits) notes.tile_begins[thread] = begin;
     __syncthreads();
-    for_each_item(held, [&](int e, uint32_t) { held.places[e] += seen[digit_of(held.keys[e])]; });
+    for_each_item(held, [&](int e, uint32_t) {
+      const uint32_t digit = digit_of(held.keys[e]);
+      held.places[e] += seen[digit] + notes.tile_begins[digit];
+    });
     return count;
   }
 
@@ -217,11 +224,28 @@ struct BucketRest {
     return spare;
   }
 
+  // Calls visit(key) for the keys of a large bucket, each in one thread.
+  template <class Visit>
+  __device__ __forceinline__ void for_each_key(const U* keys, Visit visit) const {
+#pragma unroll 1
+    for (uint32_t first = thread; first < bucket.size; first += kKeysTogether * kThreads) {
+      U key[kKeysTogether];
+#pragma unroll
+      for (int k = 0; k < kKeysTogether; ++k) {
+        if (first + k * kThreads < bucket.size) key[k] = keys[first + k * kThreads];
+      }
+#pragma unroll
+      for (int k = 0; k < kKeysTogether; ++k) {
+        if (first + k * kThreads < bucket.size) visit(key[k]);
+      }
+    }
+  }
+
   // begins[d]: how many records have a digit below d.
   __device__ __forceinline__ void find_begins(const Records& from, const Digits& digit_of) {
     if (thread < kRestDigits) notes.begins[thread] = 0;
     __syncthreads();
-    for (uint32_t place = thread; place < bucket.size; place += kThreads) atomicAdd(&notes.begins[digit_of(from.keys[place])], 1u);
+    for_each_key(from.keys, [&](U key) { atomicAdd(&notes.begins[digit_of(key)], 1u); });
     __syncthreads();
     uint32_t total;
     const uint32_t begin = block_exclusive_scan(thread < kRestDigits ? notes.begins[thread] : 0, total, notes.scan);
@@ -251,11 +275,11 @@ struct BucketRest {
     Records from{const_cast<U*>(bucket.keys()), const_cast<uint32_t*>(bucket.indices())}, to = spare_records();
     Digits digit_of{bucket.arguments.order, 0, 0, 0};
     Flat lowest = static_cast<Flat>(~Flat{0}), highest = 0;
-    for (uint32_t place = thread; place < bucket.size; place += kThreads) {
-      const Flat code = digit_of.order.code(from.keys[place]);
+    for_each_key(from.keys, [&](U key) {
+      const Flat code = digit_of.order.code(key);
       lowest = min(lowest, code);
       highest = max(highest, code);
-    }
+    });
     reduce_range(lowest, highest);
     const int bits = range_bits(static_cast<Flat>(highest - lowest));
     const int passes = (bits + 2 * kRestDigitBits - 1) / (2 * kRestDigitBits) * 2;
