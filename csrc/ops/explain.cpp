@@ -71,17 +71,25 @@ SortExplanation explain_request(const std::vector<int64_t>& sizes, const std::ve
   if (request.want_values) problem.keys_out = &there;
   if (request.want_indices) problem.indices_out = &there;
 
-  SortExplanation result = complex && problem.numel() > 0 ? explain_complex(problem, words, request.algorithm, traits)
-                                                          : explain_sort(problem, request.algorithm, traits, request.digit_bits);
-  const int64_t value_bytes = problem.numel() * problem.key.bytes * words, index_bytes = problem.numel() * problem.index_bytes;
+  const int64_t numel = problem.numel(), result_index_bytes = problem.index_bytes;
+  const bool turned = !layout.output.contiguous();
+  if (turned && !complex && request.want_indices) problem.index_bytes = packed_index_bytes(problem, request.algorithm, traits);
+
+  SortExplanation result = complex && numel > 0 ? explain_complex(problem, words, request.algorithm, traits)
+                                                : explain_sort(problem, request.algorithm, traits, request.digit_bits);
+  const int64_t value_bytes = numel * problem.key.bytes * words;
   if (!layout.input.contiguous()) {
     result.steps.insert(result.steps.begin(), copy_step("gather rows", value_bytes));
     result.workspace_bytes += value_bytes;
   }
-  if (!layout.output.contiguous()) {
-    const int64_t bytes = (request.want_values ? value_bytes : 0) + (request.want_indices ? index_bytes : 0);
-    result.steps.push_back(copy_step("scatter rows to their places", bytes));
-    result.workspace_bytes += bytes;
+  if (turned) {
+    ExplainedStep step = copy_step("scatter rows to their places", request.want_values ? value_bytes : 0);
+    if (request.want_indices) {
+      step.bytes_read += numel * problem.index_bytes;
+      step.bytes_written += numel * result_index_bytes;
+    }
+    result.workspace_bytes += step.bytes_read;
+    result.steps.push_back(step);
   }
   return result;
 }
