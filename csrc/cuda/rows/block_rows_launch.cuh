@@ -1,6 +1,10 @@
 // Picks the instantiation of block_rows_kernel for a plan's items (row_shapes in plan/row_plan.h).
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
+#include "../primitives/kernel_setup.h"
 #include "block_rows.cuh"
 #include "row_launch.h"
 
@@ -8,9 +12,9 @@ namespace gpusort {
 
 template <class U, int kItems, bool kFarKeys = false>
 cudaError_t launch_block_shape(const RowArguments<U>& arguments, const RowPlan& plan, unsigned blocks, cudaStream_t stream) {
-  const auto kernel = block_rows_kernel<U, kItems, kFarKeys>;
+  static std::atomic<uint64_t> prepared{0};
   // Always the device's whole allowance: another thread may be between this call and its own launch.
-  const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_limit);
+  const cudaError_t status = allow_shared_memory(block_rows_kernel<U, kItems, kFarKeys>, plan.shared_limit, prepared);
   if (status != cudaSuccess) return status;
   return launch_after_predecessor<block_rows_kernel<U, kItems, kFarKeys>>(
       arguments, {blocks, plan.threads, plan.shared_bytes, plan.dependent_launch}, stream);
