@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "../primitives/dependent_launch.cuh"
 #include "../rows/lane_sort.cuh"
 #include "splitter_tree.cuh"
 
@@ -192,6 +193,7 @@ struct SplitterBlock {
 
 template <class U>
 __global__ __launch_bounds__(kSplitterThreads, 2) void choose_splitters_kernel(const __grid_constant__ PartitionArguments<U> arguments) {
+  start_after_predecessor();
   extern __shared__ __align__(16) uint8_t storage[];
   const SplitterBlock<U> block(arguments, storage);
   block.clear_totals();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "../primitives/dependent_launch.cuh"
 #include "../primitives/shared_memory.cuh"
 #include "bucket_arguments.h"
 #include "partition_tile.cuh"
@@ -76,6 +77,7 @@ struct BucketCounter {
 
 template <class U>
 __global__ __launch_bounds__(kPartitionThreads, 4) void count_buckets_kernel(const __grid_constant__ PartitionArguments<U> arguments) {
+  start_after_predecessor();
   using Code = BucketCode<U>;
   __shared__ Code tree[kMostBuckets];
   __shared__ __align__(16) uint32_t counters[kCounterWords];
@@ -130,6 +132,7 @@ constexpr int kScanThreads = 512;
 // part of the tiles.
 template <class U>
 __global__ __launch_bounds__(kScanThreads) void scan_counts_kernel(const __grid_constant__ PartitionArguments<U> arguments) {
+  start_after_predecessor();
   using Code = BucketCode<U>;
   constexpr int kWarps = kScanThreads / 32;
   __shared__ Code floors[kMostBuckets];

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "../primitives/block_scan.cuh"
+#include "../primitives/dependent_launch.cuh"
 #include "../primitives/shared_memory.cuh"
 #include "partition_tile.cuh"
 
@@ -176,6 +177,7 @@ struct PartitionBlock {
 // Two blocks to an SM.
 template <class U, bool kIndexed, int kItems>
 __global__ __launch_bounds__(kPartitionThreads, 2) void partition_kernel(const __grid_constant__ PartitionArguments<U> arguments) {
+  start_after_predecessor();
   extern __shared__ __align__(16) uint8_t storage[];
   __shared__ BlockScanStorage<uint32_t> scan;
   PartitionBlock<U, kIndexed, kItems>(arguments, storage).run(scan);
