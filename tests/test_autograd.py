@@ -6,9 +6,10 @@ compiled.
 
 import pytest
 import torch
-from cases import generator_of, two_sorted
+from cases import generator_of, make, two_sorted
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
+import torch_gpusort
 import torch_gpusort as gs
 
 ops = torch.ops.gpusort
@@ -218,3 +219,30 @@ def test_large_gradient(device):
     weights = torch.arange(n, device=device, dtype=torch.float32)
     (gs.sort(x).values * weights).sum().backward()
     assert torch.equal(x.grad[x.detach().argsort(stable=True)], weights)
+
+
+def test_autograd_is_not_asked_where_nothing_watches(device, monkeypatch):
+    """The Python kernels of autograd cost a small call as much as the sort itself."""
+    x = make("uniform", 50, torch.float32, device)
+    watched = x.clone().requires_grad_()
+    calls = []
+    wanted = torch_gpusort._autograd.gradient_wanted
+    monkeypatch.setattr(torch_gpusort._autograd, "gradient_wanted", lambda *tensors: calls.append(tensors) or wanted(*tensors))
+    keys = gs.sort_keys(x)
+    for call in (
+        lambda t: gs.sort(t),
+        lambda t: gs.sort(t, 0, True, index_dtype=torch.int32),
+        lambda t: gs.sort_keys(t),
+        lambda t: gs.argsort(t),
+        lambda t: gs.radix_sort(t),
+        lambda t: gs.merge(t, keys),
+        lambda t: gs.merge(t, keys, return_indices=True),
+        lambda t: gs.merge_by_key(t, t, keys, keys),
+        lambda t: gs.sort_by_key(t, t),
+    ):
+        call(x)
+        with torch.no_grad():
+            call(watched)
+        assert not calls
+    assert gs.sort(watched).values.requires_grad and gs.merge(watched, keys).requires_grad
+    assert len(calls) == 2
