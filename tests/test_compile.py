@@ -52,6 +52,9 @@ def op_samples(device):
         yield ops._merge.default, (p, q, False), {}
         yield ops._merge_with_indices.default, (p, q, False), {}
         yield ops._merge_by_key.default, (p, p.long(), q, q.long(), False), {}
+    for t in (x, grad, x.t(), x[:0]):
+        yield ops.lexsort.default, ([t, t.int(), t > 0], 0, [True, False, False]), {}
+        yield ops.sort_rows.default, (t,), {"descending": True}
     yield ops.co_rank.default, (torch.arange(54, device=device), a[0], b[0]), {}
     yield ops.co_rank.default, (torch.arange(54, device=device).view(2, 27), a_grad[0], b[0]), {"descending": False}
 
@@ -59,6 +62,7 @@ def op_samples(device):
 OPS = (
     *("sort", "argsort", "sort_keys", "msort", "radix_sort", "merge_sort", "bitonic_sort", "sample_sort"),
     *("merge", "merge_with_indices", "merge_by_key", "merge_many", "merge_many_with_indices", "co_rank"),
+    *("lexsort", "sort_rows"),
     *("_sort", "_sort_keys", "_merge", "_merge_with_indices", "_merge_by_key", "_take"),
 )
 
