@@ -54,7 +54,7 @@ __device__ __forceinline__ uint32_t warp_or(uint32_t value) {
   return __reduce_or_sync(~0u, value);
 }
 
-// kWhole: all bits are sorted by, so windows cost nothing. kFloat: codes need the clamp and the zero step; else they are one xor away.
+// kWhole: all bits are sorted by, so windows cost nothing. kFloat: floats and bool, or windows of any keys.
 template <class Key, class Count, bool kWhole, bool kFloat>
 struct HistogramBlock {
   using Layout = CounterLayout<Key>;
@@ -90,14 +90,13 @@ struct HistogramBlock {
   }
   __device__ __forceinline__ Key windowed(Key bits) const { return window_of(code_of(bits)); }
 
-  __device__ __forceinline__ Key code_of(Key bits) const {
-    return kFloat ? arguments.order.code(bits)
-                  : static_cast<Key>(bits ^ static_cast<Key>(arguments.order.positive_flip ^ arguments.order.complement));
-  }
+  __device__ __forceinline__ Key code_of(Key bits) const { return static_cast<Key>(arguments.codec.code(bits)); }
 
-  // -0.0, and what is clamped. (Without a zero no ordered value equals zero - 1 but the largest, which is never tracked then.)
-  __device__ __forceinline__ void note_other_pattern(Key ordered) {
-    other_patterns |= ordered == static_cast<Key>(arguments.order.zero - 1) || ordered > arguments.order.clamp;
+  // The same, and notes whether another pattern would come back for the code.
+  __device__ __forceinline__ Key noted_code_of(Key bits) {
+    const auto mirrored = arguments.codec.mirrored(bits);
+    other_patterns |= arguments.codec.loses_bits(bits, mirrored);
+    return static_cast<Key>(arguments.codec.clamped(mirrored));
   }
 
   __device__ __forceinline__ void note_equal_codes(Key bits) {
@@ -113,10 +112,8 @@ struct HistogramBlock {
   // Counts digit number `digit` of a windowed code.
   __device__ __forceinline__ void count(Key code, int digit) {
     constexpr int kBinShift = Layout::kHalves ? 6 : 7;  // log2 of the bytes of a bin's counters
-    constexpr uint32_t kBinMask = (kRadixBins - 1) << kBinShift;
-    const int up = kBinShift - digit * kRadixBits;
-    const uint32_t bin = static_cast<uint32_t>(up >= 0 ? static_cast<uint64_t>(code) << up : static_cast<uint64_t>(code) >> -up) & kBinMask;
-    add_shared(own_counters + bin + (digit * kRadixBins << kBinShift), one);
+    const uint32_t bin = static_cast<uint32_t>(code >> (digit * kRadixBits)) & (kRadixBins - 1);
+    add_shared(own_counters + (bin << kBinShift) + (digit * kRadixBins << kBinShift), one);
   }
 
   __device__ __forceinline__ void add(Key bits, Key code) {
@@ -135,8 +132,7 @@ struct HistogramBlock {
   // One key with its successor in the row looked up: the ends of chunks.
   __device__ __forceinline__ void add_single(const Key* row, uint64_t position) {
     const Key bits = row[position];
-    const Key code = windowed(bits);
-    if (!kRaw && kFloat) note_other_pattern(arguments.order.to_ordered(bits));
+    const Key code = kFloat ? window_of(noted_code_of(bits)) : windowed(bits);
     add(bits, code);
     if (!unsorted && position + 1 < arguments.length) unsorted = code > windowed(row[position + 1]);
   }
@@ -149,9 +145,7 @@ struct HistogramBlock {
       const Key bits = key_of_vector<Key>(vector, i);
       code[i] = 0;
       if constexpr (!kRaw && kFloat) {
-        const Key ordered = arguments.order.to_ordered(bits);
-        note_other_pattern(ordered);
-        code[i] = window_of(arguments.order.code_of_ordered(ordered));
+        code[i] = window_of(noted_code_of(bits));
       } else if constexpr (!kRaw) {
         code[i] = windowed(bits);
       }
@@ -220,10 +214,9 @@ struct HistogramBlock {
       if (sum == 0) continue;
       int place = bin;
       if constexpr (kRaw) {
-        const Key code = windowed(static_cast<Key>(bin));
+        const Key code = window_of(kFloat ? noted_code_of(static_cast<Key>(bin)) : code_of(static_cast<Key>(bin)));
         place = code;
         difference |= code ^ reference;
-        if (kFloat) note_other_pattern(arguments.order.to_ordered(static_cast<Key>(bin)));
         if (kFloat && arguments.track_equal_codes) note_equal_codes(static_cast<Key>(bin));
       }
       atomicAdd(target + place, static_cast<Count>(sum));

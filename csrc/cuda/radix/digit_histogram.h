@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "../../core/key_codec.h"
 #include "../../core/key_order.h"
 
 namespace gpusort {
@@ -14,6 +15,7 @@ struct RadixControl;
 template <class Key>
 struct HistogramArguments {
   KeyOrder<Key> order;
+  KeyCodec<Key> codec;  // of this order
   const Key* keys = nullptr;
   RadixControl* control = nullptr;
   void* bins = nullptr;          // [rows][passes][256] counters, zeroed: 32-bit, or 64-bit for wide sorts

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "../../core/key_codec.h"
 #include "../../core/key_order.h"
 #include "../../plan/radix_plan.h"
 
@@ -21,6 +22,7 @@ using CodeOf = std::conditional_t<sizeof(Key) == 8, uint64_t, uint32_t>;
 template <class Key>
 struct PassArguments {
   KeyOrder<Key> order;
+  KeyCodec<Key> codec;      // of this order
   bool codes_meet = false;  // different keys may have one code: floats and bool
 
   const Key* keys_in = nullptr;

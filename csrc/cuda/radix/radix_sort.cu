@@ -51,6 +51,7 @@ cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, 
                              cudaStream_t stream) {
   HistogramArguments<Key> arguments;
   arguments.order = order;
+  arguments.codec = make_key_codec(order);
   arguments.keys = static_cast<const Key*>(problem.keys_in);
   arguments.control = slice<RadixControl>(tables, plan.control_offset);
   arguments.bins = slice<void>(tables, plan.bins_offset);
@@ -74,6 +75,7 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
                           cudaStream_t stream) {
   PassArguments<Key> arguments;
   arguments.order = order;
+  arguments.codec = make_key_codec(order);
   arguments.codes_meet = codes_may_meet(problem.key.kind);
   arguments.keys_in = static_cast<const Key*>(problem.keys_in);
   arguments.keys_out = static_cast<Key*>(problem.keys_out);

@@ -184,7 +184,7 @@ struct RankedTile {
 #pragma unroll
     for (int item = 0; item < kItems; ++item) {
       const Key bits = static_cast<Key>(Record::key_of_input(input[item]));
-      const Key key = kExact ? arguments.order.to_ordered(bits) : arguments.order.code(bits);
+      const Code key = kExact ? static_cast<Code>(arguments.order.to_ordered(bits)) : arguments.codec.code(bits);
       if constexpr (k64)
         input[item] = Record::split(key);
       else

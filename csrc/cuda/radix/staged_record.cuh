@@ -6,7 +6,7 @@
 // when needed.
 //
 //   in registers  `Input`: what was loaded, the key as it travels
-//   staged        `Word` in shared memory, in digit order. 32-bit keys: (key, index). 8- and 16-bit keys of the first slot: key << 16 |
+//   staged        `Word` in shared memory, in digit order. 32-bit keys: (index, key). 8- and 16-bit keys of the first slot: key << 16 |
 //   place in
 //                 the tile, since the index follows from the place. 64-bit keys: the key, its index in an array of its own. Keys only: the
 //                 key
@@ -44,7 +44,7 @@ struct StagedRecord {
     if constexpr (k64)
       return join(input);
     else if constexpr (std::is_same_v<Input, uint2>)
-      return input.x;
+      return input.y;
     else
       return input;
   }
@@ -52,7 +52,7 @@ struct StagedRecord {
     if constexpr (k64)
       return join(word);
     else if constexpr (kPair)
-      return word.x;
+      return word.y;
     else if constexpr (kPacked)
       return word >> 16;
     else
@@ -72,7 +72,7 @@ struct StagedRecord {
     if constexpr (kPacked)
       return input << 16 | place;
     else if constexpr (kPair && kFromKeys)
-      return make_uint2(input, index);
+      return make_uint2(index, input);
     else
       return input;
   }

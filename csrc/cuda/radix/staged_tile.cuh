@@ -87,7 +87,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
     else if constexpr (Record::kPacked)
       return (a_bits << 16 | (a & 0xffff)) > (b_bits << 16 | (b & 0xffff));
     else if constexpr (Record::kPair)
-      return (static_cast<uint64_t>(a_bits) << 32 | a.y) > (static_cast<uint64_t>(b_bits) << 32 | b.y);
+      return (static_cast<uint64_t>(a_bits) << 32 | a.x) > (static_cast<uint64_t>(b_bits) << 32 | b.x);
     else
       return a_bits > b_bits || (is_pad(a) && !is_pad(b));
   }
@@ -108,7 +108,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
       if constexpr (Record::kPacked)
         return place.first + (word[k] & 0xffff);
       else if constexpr (Record::kPair)
-        return word[k].y;
+        return word[k].x;
       else
         return index[kSplit ? k : 0];
     }
@@ -129,25 +129,16 @@ struct StagedTile : RankedTile<Policy, kExact> {
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       staged.offset[k] =
-          load_shared(shared + kOffsets + view.offset(Record::key_of_word(staged.word[k]))) + thread + (first_round + k) * kThreads;
+          load_shared((shared | view.offset(Record::key_of_word(staged.word[k]))) + kOffsets) + thread + (first_round + k) * kThreads;
     }
-  }
-
-  // One record, for loops that are not unrolled.
-  __device__ __forceinline__ StagedGroup<1> read_one(int round) const {
-    StagedGroup<1> staged;
-    const uint32_t i = opaque(thread) + round * kThreads;
-    const uint32_t at = staged_place(i);
-    load_shared(shared + kRecords + at * kScale, staged.word[0]);
-    if constexpr (kSplit) staged.index[0] = load_shared(shared + kIndices + at);
-    staged.offset[0] = load_shared(shared + kOffsets + view.offset(Record::key_of_word(staged.word[0]))) + i;
-    return staged;
   }
 
   // Each record against the one before it. Returns whether the order is wrong somewhere.
   template <int kCount>
   __device__ __forceinline__ bool verify_group(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
     bool wrong = false;
+    const uint32_t before_bytes = opaque(thread) * kUnit - kUnit;
+    const uint32_t before_staged = before_bytes ^ swizzle(before_bytes);
     constexpr int kBatch = k64 ? (kCount < 4 ? kCount : 4) : kCount;
 #pragma unroll
     for (int first = 0; first < kCount; first += kBatch) {
@@ -155,8 +146,11 @@ struct StagedTile : RankedTile<Policy, kExact> {
       uint32_t before_index[kBatch];
 #pragma unroll
       for (int k = 0; k < kBatch; ++k) {
+        // As in read_group, but that the first thread's neighbour is in the round before.
         const int round = first_round + first + k;
-        const uint32_t at = staged_place(round == 0 && thread == 0 ? 0 : thread + round * kThreads - 1);
+        const uint32_t step = round * (kThreads * kUnit);
+        const uint32_t at =
+            (thread == 0 ? staged_place(round == 0 ? 0 : round * kThreads - 1) - step : before_staged ^ swizzle(step)) + step;
         load_shared(shared + kRecords + at * kScale, before[k]);
         before_index[k] = 0;
         if constexpr (kSplit) before_index[k] = load_shared(shared + kIndices + at);
@@ -179,100 +173,107 @@ struct StagedTile : RankedTile<Policy, kExact> {
     return place.full() || thread + round * kThreads < place.items;
   }
 
+  // ---- write ------------------------------------------------------------------------------------------------------------------------
+
+  __device__ __forceinline__ Key bits_of(const Word& word) const {
+    const Code key = Record::key_of_word(word);
+    return kExact ? arguments.order.from_ordered(static_cast<Key>(key)) : arguments.codec.bits(key);
+  }
+
+  // The start of a row as one number, so that an address takes one instruction.
+  template <class Type>
+  __device__ __forceinline__ static Type* row_of(Type* rows, const TilePlace& place) {
+    Type* row = rows + place.row_start;
+    asm("" : "+l"(row));
+    return row;
+  }
+
   template <int kCount>
-  __device__ __forceinline__ void store_records(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
+  __device__ __forceinline__ void store_records(const TilePlace& place, const StagedGroup<kCount>& staged) const {
     void* records = arguments.records[role.target];
     if constexpr (kIndexed && !k64) {
-      uint2* row = static_cast<uint2*>(records) + place.row_start;
+      uint2* row = row_of(static_cast<uint2*>(records), place);
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
-        if (!staged_here(place, first_round + k)) continue;
         if constexpr (Record::kPacked)
-          row[staged.offset[k]] = make_uint2(Record::key_of_word(staged.word[k]), staged.index_of(k, place));
+          row[staged.offset[k]] = make_uint2(staged.index_of(k, place), Record::key_of_word(staged.word[k]));
         else
           row[staged.offset[k]] = staged.word[k];
       }
     } else {
-      Key* row = static_cast<Key*>(records) + place.row_start;
-      uint32_t* indices = arguments.record_indices[role.target] + place.row_start;
+      Key* row = row_of(static_cast<Key*>(records), place);
+      uint32_t* indices = row_of(arguments.record_indices[role.target], place);
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
-        if (!staged_here(place, first_round + k)) continue;
         row[staged.offset[k]] = static_cast<Key>(Record::key_of_word(staged.word[k]));
         if constexpr (kSplit) indices[staged.offset[k]] = staged.index[k];
       }
     }
   }
 
-  __device__ __forceinline__ Key bits_of(const Word& word) const {
-    const Key key = static_cast<Key>(Record::key_of_word(word));
-    return kExact ? arguments.order.from_ordered(key) : bits_of_code(arguments.order, key);
-  }
-
   template <class Index, int kCount>
-  __device__ __forceinline__ void store_indices(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
-    Index* row = static_cast<Index*>(arguments.indices_out) + place.row_start;
+  __device__ __forceinline__ void store_indices(const TilePlace& place, const StagedGroup<kCount>& staged) const {
+    Index* row = row_of(static_cast<Index*>(arguments.indices_out), place);
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-      if (staged_here(place, first_round + k)) row[staged.offset[k]] = staged.index_of(k, place);
-    }
+    for (int k = 0; k < kCount; ++k) row[staged.offset[k]] = staged.index_of(k, place);
   }
 
   template <int kCount>
-  __device__ __forceinline__ void store_outputs(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
+  __device__ __forceinline__ void store_outputs(const TilePlace& place, const StagedGroup<kCount>& staged) const {
     if (kOutputs == StepOutputs::kKeysAndInt64 || !kIndexed || arguments.keys_out != nullptr) {
-      Key* row = arguments.keys_out + place.row_start;
+      Key* row = row_of(arguments.keys_out, place);
 #pragma unroll
-      for (int k = 0; k < kCount; ++k) {
-        if (staged_here(place, first_round + k)) row[staged.offset[k]] = bits_of(staged.word[k]);
-      }
+      for (int k = 0; k < kCount; ++k) row[staged.offset[k]] = bits_of(staged.word[k]);
     }
     if constexpr (kIndexed) {
       if (kOutputs == StepOutputs::kKeysAndInt64 || arguments.index_bytes == 8)
-        store_indices<int64_t>(place, first_round, staged);
+        store_indices<int64_t>(place, staged);
       else
-        store_indices<uint32_t>(place, first_round, staged);
+        store_indices<uint32_t>(place, staged);
     }
   }
 
-  template <int kCount>
-  __device__ __forceinline__ void store_group(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
-    if constexpr (kOutputs == StepOutputs::kRecords)
-      store_records(place, first_round, staged);
-    else
-      store_outputs(place, first_round, staged);
-  }
-
-  // From here on, in all rows, what a record leaves in the index output does not go to the plain place: see borrowed_indices.cuh.
-  __device__ __forceinline__ uint64_t plain_end() const {
-    return kOutputs == StepOutputs::kRecords ? arguments.records_end[role.target] : arguments.halved_begin;
-  }
-
-  // Does some record of the warp go there? Positions rise with places, those of pads too.
-  template <int kCount>
-  __device__ __forceinline__ bool beyond_plain_end(const TilePlace& place, const StagedGroup<kCount>& staged) const {
-    const uint64_t end = plain_end();
-    const uint64_t in_row = end > place.row_start ? end - place.row_start : 0;
-    const uint32_t limit = static_cast<uint32_t>(min(in_row, static_cast<uint64_t>(~0u)));
-    return __any_sync(~0u, staged.offset[kCount - 1] >= limit);
-  }
-
-  // The records of a group that may go there, one after the other from shared memory, so that the usual way has the registers.
-  template <int kCount>
-  __device__ __forceinline__ void store_with_care(const TilePlace& place, int first_round) const {
-#pragma unroll 1
-    for (int round = first_round; round < first_round + kCount; ++round) {
-      const StagedGroup<1> staged = read_one(round);
-      if (!staged_here(place, round)) continue;
-      const uint64_t position = place.row_start + staged.offset[0];
-      const uint32_t index = staged.index_of(0, place);
-      if constexpr (kOutputs == StepOutputs::kRecords) {
-        *record_at(arguments, role.target, position) = make_uint2(Record::key_of_word(staged.word[0]), index);
+  // One record from shared memory, with all that can be special about it: it may be a pad, or go to a place of its own
+  // (borrowed_indices.cuh). In loops that are not unrolled, so that the usual way has the registers.
+  __device__ __forceinline__ void store_with_care(const TilePlace& place, int round) const {
+    if (!staged_here(place, round)) return;
+    StagedGroup<1> staged;
+    const uint32_t i = opaque(thread) + round * kThreads;
+    const uint32_t at = staged_place(i);
+    load_shared(shared + kRecords + at * kScale, staged.word[0]);
+    if constexpr (kSplit) staged.index[0] = load_shared(shared + kIndices + at);
+    const Code key = Record::key_of_word(staged.word[0]);
+    const uint64_t position = place.row_start + load_shared(shared + kOffsets + view.offset(key)) + i;
+    const uint32_t index = staged.index_of(0, place);
+    if constexpr (kOutputs == StepOutputs::kRecords) {
+      if constexpr (kIndexed && !k64) {
+        *record_at(arguments, role.target, position) = make_uint2(index, key);
       } else {
-        if (arguments.keys_out != nullptr) arguments.keys_out[position] = bits_of(staged.word[0]);
-        store_wide_index(arguments, position, index);
+        static_cast<Key*>(arguments.records[role.target])[position] = static_cast<Key>(key);
+        if constexpr (kSplit) arguments.record_indices[role.target][position] = index;
+      }
+    } else {
+      if (!kIndexed || arguments.keys_out != nullptr) arguments.keys_out[position] = bits_of(staged.word[0]);
+      if constexpr (kIndexed) {
+        if (arguments.index_bytes == 8)
+          store_wide_index(arguments, position, index);
+        else
+          static_cast<uint32_t*>(arguments.indices_out)[position] = index;
       }
     }
+  }
+
+  // Is there a record for store_with_care in the group? Positions rise with places in the tile.
+  template <int kCount>
+  __device__ __forceinline__ bool needs_care(const TilePlace& place, const StagedGroup<kCount>& staged) const {
+    if (!place.full()) return true;
+    if constexpr (kMayBorrow) {
+      const uint64_t end = kOutputs == StepOutputs::kRecords ? arguments.records_end[role.target] : arguments.halved_begin;
+      const uint64_t in_row = end > place.row_start ? end - place.row_start : 0;
+      const uint32_t limit = static_cast<uint32_t>(min(in_row, static_cast<uint64_t>(~0u)));
+      return __any_sync(~0u, staged.offset[kCount - 1] >= limit);
+    }
+    return false;
   }
 
   // One group of staged records: read, verified, written. Returns whether the order is wrong somewhere.
@@ -283,13 +284,14 @@ struct StagedTile : RankedTile<Policy, kExact> {
     if constexpr (!kExact) {
       if (kIndexed || role.step > 0 || !place.full()) wrong = verify_group(place, first_round, staged);
     }
-    if constexpr (kMayBorrow) {
-      if (beyond_plain_end(place, staged)) {
-        store_with_care<kGroup>(place, first_round);
-        return wrong;
-      }
+    if (needs_care(place, staged)) {
+#pragma unroll 1
+      for (int round = first_round; round < first_round + kGroup; ++round) store_with_care(place, round);
+    } else if constexpr (kOutputs == StepOutputs::kRecords) {
+      store_records(place, staged);
+    } else {
+      store_outputs(place, staged);
     }
-    store_group(place, first_round, staged);
     return wrong;
   }
 
@@ -326,13 +328,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
       }
     } while (__syncthreads_or(exchanged));
 #pragma unroll 1
-    for (int round = 0; round < kItems; ++round) {
-      const StagedGroup<1> staged = read_one(round);
-      if (kMayBorrow && beyond_plain_end(place, staged))
-        store_with_care<1>(place, round);
-      else
-        store_group(place, round, staged);
-    }
+    for (int round = 0; round < kItems; ++round) store_with_care(place, round);
   }
 };
 
