@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "row_plan.h"
 #include "sort_problem.h"
 
 namespace gpusort {
@@ -24,9 +25,13 @@ constexpr int kGridMaxTilesPerRow = 128;
 constexpr int kGridMaxPieces = 32;
 constexpr int64_t kGridMaxTiles = 8192;  // of all rows
 
+// What blocks sort: (code, index) words as they are, or 32-bit stand-ins.
+enum class GridWords { kExact, kPackedBuckets, kPacked };
+
 struct GridSortPlan {
   int threads = 0;  // to a block; 0: not for this kernel
   int items = 0;    // words to a thread in a tile; a bucket may have twice as many
+  GridWords words = GridWords::kExact;
   int tiles_per_row = 0;
   int tile_length = 0;
   int gap = 0;              // between the samples of a tile
@@ -36,8 +41,9 @@ struct GridSortPlan {
   int piece_samples = 0;
   int blocks = 0;  // all resident
   int shared_bytes = 0;
-  int shared_limit = 0;        // one value for every launch on a device, so that concurrent callers agree
-  int64_t samples_offset = 0;  // in the workspace, in bytes; the words are at its beginning
+  bool dependent_launch = false;  // the device can start a kernel's blocks while its predecessor ends
+  int shared_limit = 0;           // one value for every launch on a device, so that concurrent callers agree
+  int64_t samples_offset = 0;     // in the workspace, in bytes; the words are at its beginning
   int64_t splitters_offset = 0;
   int64_t workspace_bytes = 0;
 };
@@ -105,18 +111,43 @@ inline bool set_grid_bucket_capacity(GridSortPlan& plan, int capacity) {
   return plan.piece_samples >= 1 && (bound / plan.piece_gap) / plan.piece_samples + 1 <= kGridMaxPieces;
 }
 
+// Words that are sorted by short stand-ins: the words themselves, the stand-ins, and what is kept of long runs of equal ones.
+GPUSORT_HD constexpr int grid_held_bytes(bool wide, int places) {
+  return static_cast<int>(round_up(int64_t{places} * 8, 16) + (wide ? round_up(int64_t{places} * 4, 16) : 0));
+}
+GPUSORT_HD constexpr int grid_short_bytes(int places) {
+  return static_cast<int>(round_up((int64_t{places} + places / 32 + 1) * 4, 16));
+}
+GPUSORT_HD constexpr int grid_packed_bytes(bool wide, int places) {
+  constexpr int kItems = 8;  // to a thread, or fewer
+  return grid_held_bytes(wide, places) + grid_short_bytes(places) + static_cast<int>(round_up(long_run_bytes(8, places, kItems), 16));
+}
+
+GPUSORT_HD constexpr int grid_sort_bytes(bool wide, GridWords words, int places) {
+  return words == GridWords::kExact ? grid_shared_word_bytes(wide, places) : grid_packed_bytes(wide, places);
+}
+
 namespace grid_sort_detail {
+
+// Stand-ins take a few steps before and after. They pay where a word is 12 bytes or a thread has many. Keys to 16 bits have so many equal
+// leading bits that putting them right would take longer.
+inline GridWords words_of(const grid_sort_shapes::Shape& shape, int key_bytes) {
+  if (key_bytes == 8) return GridWords::kPacked;
+  return key_bytes == 4 && shape.items >= 4 ? GridWords::kPacked : GridWords::kExact;
+}
 
 inline int64_t tiles_per_row(const grid_sort_shapes::Shape& shape, int64_t length) {
   return (length + shape.threads * shape.items - 1) / (shape.threads * shape.items);
 }
 
-inline int shared_bytes(const grid_sort_shapes::Shape& shape, bool wide, int tiles) {
-  return grid_shared_word_bytes(wide, tiles * kGridSamples) + grid_shared_word_bytes(wide, 2 * shape.threads * shape.items);
+inline int shared_bytes(const grid_sort_shapes::Shape& shape, int key_bytes, int tiles) {
+  const bool wide = key_bytes == 8;
+  return grid_shared_word_bytes(wide, tiles * kGridSamples) +
+         grid_sort_bytes(wide, words_of(shape, key_bytes), 2 * shape.threads * shape.items);
 }
 
-inline bool fits(const grid_sort_shapes::Shape& shape, bool wide, const DeviceTraits& traits) {
-  return shared_bytes(shape, wide, shape.max_tiles_per_row) + grid_sort_shapes::kStaticSharedBytes <= traits.shared_bytes_per_block;
+inline bool fits(const grid_sort_shapes::Shape& shape, int key_bytes, const DeviceTraits& traits) {
+  return shared_bytes(shape, key_bytes, shape.max_tiles_per_row) + grid_sort_shapes::kStaticSharedBytes <= traits.shared_bytes_per_block;
 }
 
 inline bool can_run(const DeviceTraits& traits) {
@@ -131,7 +162,7 @@ inline int64_t grid_sort_max_length(int key_bytes, int64_t rows, const DeviceTra
   if (rows <= 0 || !can_run(traits)) return 0;
   int64_t longest = 0;
   for (const auto& shape : grid_sort_shapes::kShapes) {
-    if (!fits(shape, key_bytes == 8, traits)) continue;
+    if (!fits(shape, key_bytes, traits)) continue;
     const int64_t tiles = std::min<int64_t>(shape.max_tiles_per_row, kGridMaxTiles / rows);
     longest = std::max(longest, tiles * shape.threads * shape.items);
   }
@@ -147,7 +178,7 @@ inline GridSortPlan plan_grid_sort(const SortProblem& problem, const DeviceTrait
   const grid_sort_shapes::Shape* chosen = nullptr;
   for (const auto& shape : grid_sort_shapes::kShapes) {
     const int64_t tiles = tiles_per_row(shape, problem.length);
-    if (tiles > shape.max_tiles_per_row || tiles * problem.rows > kGridMaxTiles || !fits(shape, wide, traits)) continue;
+    if (tiles > shape.max_tiles_per_row || tiles * problem.rows > kGridMaxTiles || !fits(shape, problem.key.bytes, traits)) continue;
     chosen = &shape;
     if (tiles * problem.rows <= traits.sm_count) break;
   }
@@ -161,8 +192,10 @@ inline GridSortPlan plan_grid_sort(const SortProblem& problem, const DeviceTrait
     plan.samples_per_row += grid_sample_count(length, grid_sample_offset(tile, plan.gap), plan.gap);
   }
   plan.items = chosen->items;
+  plan.words = words_of(*chosen, problem.key.bytes);
+  plan.dependent_launch = traits.compute_major >= 9;
   if (!set_grid_bucket_capacity(plan, 2 * chosen->threads * chosen->items)) return plan;
-  plan.shared_bytes = shared_bytes(*chosen, wide, plan.tiles_per_row);
+  plan.shared_bytes = shared_bytes(*chosen, problem.key.bytes, plan.tiles_per_row);
   plan.shared_limit = static_cast<int>(traits.shared_bytes_per_block - grid_sort_shapes::kStaticSharedBytes);
   const int64_t tiles = plan.tiles_per_row * problem.rows;
   const int64_t by_memory = traits.shared_bytes_per_sm / (plan.shared_bytes + grid_sort_shapes::kStaticSharedBytes);

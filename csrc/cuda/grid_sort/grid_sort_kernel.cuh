@@ -1,6 +1,6 @@
 // Sample sort of long rows in one launch: all blocks are resident and meet at two grid barriers.
 //
-//   tiles      each tile of a row is sorted on chip as (code, index) words and goes to the workspace, with 32 samples
+//   tiles      each tile of a row is sorted on chip and goes to the workspace as (code, index) words, with 32 samples
 //   barrier
 //   splitters  each tile's samples are ranked among all samples of the row; those of the right ranks are splitters
 //   barrier
@@ -15,8 +15,11 @@
 #include <cooperative_groups.h>
 
 #include <cstdint>
+#include <type_traits>
 
-#include "block_word_sort.cuh"
+#include "../primitives/dependent_launch.cuh"
+#include "exact_words.cuh"
+#include "packed_words.cuh"
 
 namespace gpusort {
 
@@ -85,30 +88,34 @@ struct GridSortNotes {
   int run_start[kGridMaxTilesPerRow];  // of that part among what is pulled
   int count;                           // pulled in all
   int base;                            // words of the row before the bucket
-  int splits[33];
+  BlockSortNotes<typename WordTraits<Word>::Code> sort;
   int ranks[kGridSamples];  // of a tile's samples in the row
   Word piece_splitters[kGridMaxPieces];
 };
 
-template <class Word, int kThreads, int kItems>
+template <class Word, int kThreads, int kItems, GridWords kWords>
 struct GridSortBlock {
   using Traits = WordTraits<Word>;
   using Code = typename Traits::Code;
+  using TileWords = std::conditional_t<kWords == GridWords::kPacked, PackedWords<Word>, ExactWords>;
+  using BucketWords = std::conditional_t<kWords == GridWords::kExact, ExactWords, PackedWords<Word>>;
   static constexpr int kBucketItems = 2 * kItems;
   static constexpr int kMiddleItems = kItems + kItems / 2;  // enough for most buckets
   static_assert(kThreads >= 2 * kGridMaxTilesPerRow, "a thread for either end of a bucket in every tile");
 
   const GridSortArguments<Word>& arguments;
   GridSortNotes<Word>& notes;
-  SharedWords<Word> words;
+  TileWords tile_sort;
+  BucketWords bucket_sort;    // in the same memory
   SharedWords<Word> samples;  // [tile][kGridSamples] of one row
   int thread;
 
   __device__ __forceinline__ GridSortBlock(const GridSortArguments<Word>& all_arguments, GridSortNotes<Word>& all_notes, char* storage)
       : arguments(all_arguments),
         notes(all_notes),
-        words(storage, kThreads * kBucketItems),
-        samples(storage + grid_shared_word_bytes(sizeof(Code) == 8, kThreads * kBucketItems), all_arguments.tiles_per_row * kGridSamples),
+        tile_sort(storage, kThreads * kBucketItems),
+        bucket_sort(storage, kThreads * kBucketItems),
+        samples(storage + grid_sort_bytes(Traits::kWide, kWords, kThreads * kBucketItems), all_arguments.tiles_per_row * kGridSamples),
         thread(static_cast<int>(threadIdx.x)) {}
 
   __device__ __forceinline__ int length_of_tile(int tile_of_row) const {
@@ -132,22 +139,21 @@ struct GridSortBlock {
     Word own[kItems];
 #pragma unroll
     for (int e = 0; e < kItems; ++e) {
-      const int place = e * kThreads + thread;
-      const Word word = Traits::make(arguments.order.code(keys[e] << shift), static_cast<uint32_t>(first + place));
-      own[e] = place < length ? word : last_word<Word>();
+      own[e] = Traits::make(arguments.order.code(keys[e] << shift), static_cast<uint32_t>(first + e * kThreads + thread));
     }
-    block_sort_words<kThreads>(own, words, notes.splits);
+    tile_sort.template sort<kThreads>(notes.sort, own, length);
+    constexpr int kPlaces = kThreads * kItems;
     GlobalWord<Word>* to = arguments.words + static_cast<int64_t>(tile) * arguments.tile_length;
 #pragma unroll
     for (int e = 0; e < kItems; ++e) {
-      const int place = e * kThreads + thread;
-      if (place < length) to[place].store(words.get(place));
+      const int rank = e * kThreads + thread;
+      if (rank < length) to[rank].store(tile_sort.template word_of_rank<kPlaces>(rank));
     }
     if (thread < kGridSamples) {
       const int sample_offset = grid_sample_offset(tile_of_row, arguments.gap);
       const bool real = thread < grid_sample_count(length, sample_offset, arguments.gap);
-      const Word sample = real ? words.get(grid_sample_place(thread, sample_offset, arguments.gap)) : last_word<Word>();
-      arguments.samples[tile * kGridSamples + thread].store(sample);
+      const int rank = grid_sample_place(thread, sample_offset, arguments.gap);
+      arguments.samples[tile * kGridSamples + thread].store(real ? tile_sort.template word_of_rank<kPlaces>(rank) : last_word<Word>());
     }
   }
 
@@ -204,15 +210,20 @@ struct GridSortBlock {
     static_assert(kGridSamples == 32, "a lane to each sample of a tile");
   }
 
-  // The first place of [low, high) whose word does not come before `word`.
+  // The first place of [low, high) whose word does not come before `word`: eight probes at a time, since a load takes long and eight take
+  // hardly longer.
   __device__ __forceinline__ int first_not_before(const GlobalWord<Word>* from, int low, int high, const Word& word) const {
+    constexpr int kProbes = 8;
     while (low < high) {
-      const int middle = (low + high) >> 1;
-      if (from[middle].load() < word) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
+      const int stride = (high - low + kProbes - 1) / kProbes;
+      Word probes[kProbes];
+#pragma unroll
+      for (int i = 0; i < kProbes; ++i) probes[i] = from[min(low + (i + 1) * stride, high) - 1].load();
+      int before = 0;
+#pragma unroll
+      for (int i = 0; i < kProbes; ++i) before += probes[i] < word ? 1 : 0;
+      low = min(low + before * stride, high);  // probes rise: the first `before` of them come before the word
+      high = min(high, low + stride - 1);
     }
     return low;
   }
@@ -282,7 +293,7 @@ struct GridSortBlock {
   template <int kPulled, bool kSampled>
   __device__ __forceinline__ void sort_runs(int row, int count) const {
     if (count == 0) return;
-    Word own[kPulled];
+    Word pulled[kPulled];
 #pragma unroll
     for (int e = 0; e < kPulled; ++e) {
       const int position = min(e * kThreads + thread, count - 1);
@@ -293,13 +304,9 @@ struct GridSortBlock {
       }
       const int in_run = position - notes.run_start[tile_of_row];
       const int place = notes.low[tile_of_row] + (kSampled ? (in_run + 1) * arguments.piece_gap - 1 : in_run);
-      own[e] = tile_words(row, tile_of_row)[place].load();
+      pulled[e] = tile_words(row, tile_of_row)[place].load();
     }
-#pragma unroll
-    for (int e = 0; e < kPulled; ++e) {
-      if (e * kThreads + thread >= count) own[e] = last_word<Word>();
-    }
-    block_sort_words<kThreads>(own, words, notes.splits);
+    bucket_sort.template sort<kThreads>(notes.sort, pulled, count);
   }
 
   // A key from its word: the code alone tells it, unless it is a zero or a NaN (or may be one).
@@ -312,12 +319,13 @@ struct GridSortBlock {
     return arguments.order.from_ordered(code - (code < arguments.order.zero ? 1 : 0));
   }
 
-  // Writes `count` words as places [base, base + count) of the row.
+  // Writes `count` words, sorted by sort_runs<kPulled>, as places [base, base + count) of the row.
+  template <int kPulled>
   __device__ __forceinline__ void write(int row, int base, int count) const {
     const int64_t row_offset = static_cast<int64_t>(row) * arguments.length, to = row_offset + base;
 #pragma unroll 2
     for (int place = thread; place < count; place += kThreads) {
-      const Word word = words.get(place);
+      const Word word = bucket_sort.template word_of_rank<kThreads * kPulled>(place);
       if (arguments.indices_wide) arguments.indices_wide[to + place] = Traits::index(word);
       if (arguments.indices_narrow) arguments.indices_narrow[to + place] = static_cast<int32_t>(Traits::index(word));
       if (arguments.keys_out) store_key<Code>(arguments.keys_out, arguments.key_bytes, to + place, key_of(word, row_offset));
@@ -330,7 +338,9 @@ struct GridSortBlock {
     const int sample_count = lay_out_runs<true>();
     sort_runs<kBucketItems, true>(row, sample_count);
     const int splitters = (sample_count - 1) / arguments.piece_samples;
-    if (thread < splitters) notes.piece_splitters[thread] = words.get((thread + 1) * arguments.piece_samples);
+    if (thread < splitters) {
+      notes.piece_splitters[thread] = bucket_sort.template word_of_rank<kThreads * kBucketItems>((thread + 1) * arguments.piece_samples);
+    }
     const bool has_tile = thread < arguments.tiles_per_row;
     const int end = has_tile ? notes.high[thread] : 0;
     for (int piece = 0; piece <= splitters; ++piece) {
@@ -342,23 +352,24 @@ struct GridSortBlock {
       }
       const int count = lay_out_runs<false>();
       sort_runs<kBucketItems, false>(row, count);
-      write(row, base, count);
+      write<kBucketItems>(row, base, count);
       base += count;
     }
   }
 };
 
 // Out of line, so that the rare path takes no registers from the common one.
-template <class Word, int kThreads, int kItems>
+template <class Word, int kThreads, int kItems, GridWords kWords>
 __device__ __noinline__ void sort_bucket_in_pieces(const GridSortArguments<Word>* arguments, GridSortNotes<Word>* notes, char* storage,
                                                    int row) {
-  GridSortBlock<Word, kThreads, kItems>(*arguments, *notes, storage).sort_in_pieces(row);
+  GridSortBlock<Word, kThreads, kItems, kWords>(*arguments, *notes, storage).sort_in_pieces(row);
 }
 
-template <class Word, int kThreads, int kItems>
+template <class Word, int kThreads, int kItems, GridWords kWords>
 __global__ void __launch_bounds__(kThreads, grid_sort_shapes::blocks_per_sm(kThreads, kItems))
     grid_sort_kernel(const __grid_constant__ GridSortArguments<Word> arguments) {
-  using Block = GridSortBlock<Word, kThreads, kItems>;
+  start_after_predecessor();
+  using Block = GridSortBlock<Word, kThreads, kItems, kWords>;
   extern __shared__ uint4 shared_memory[];
   __shared__ GridSortNotes<Word> notes;
   char* storage = reinterpret_cast<char*>(shared_memory);
@@ -366,7 +377,10 @@ __global__ void __launch_bounds__(kThreads, grid_sort_shapes::blocks_per_sm(kThr
   const int step = static_cast<int>(gridDim.x), first = static_cast<int>(blockIdx.x);
   const int tiles_per_row = arguments.tiles_per_row;
 
-  for (int tile = first; tile < arguments.tiles; tile += step) block.sort_tile(tile);
+  for (int tile = first; tile < arguments.tiles; tile += step) {
+    if (tile != first) __syncthreads();  // the words of the tile before are not read any more
+    block.sort_tile(tile);
+  }
   cooperative_groups::this_grid().sync();
 
   int loaded_row = -1;
@@ -388,16 +402,17 @@ __global__ void __launch_bounds__(kThreads, grid_sort_shapes::blocks_per_sm(kThr
     block.find_bucket(row, tile - row * tiles_per_row);
     const int count = block.template lay_out_runs<false>();
     if (count > arguments.bucket_capacity) {
-      sort_bucket_in_pieces<Word, kThreads, kItems>(&arguments, &notes, storage, row);
+      sort_bucket_in_pieces<Word, kThreads, kItems, kWords>(&arguments, &notes, storage, row);
       continue;
     }
     const int base = notes.base;
     if (Block::kMiddleItems < Block::kBucketItems && count <= Block::kMiddleItems * kThreads) {
       block.template sort_runs<Block::kMiddleItems, false>(row, count);
+      block.template write<Block::kMiddleItems>(row, base, count);
     } else {
       block.template sort_runs<Block::kBucketItems, false>(row, count);
+      block.template write<Block::kBucketItems>(row, base, count);
     }
-    block.write(row, base, count);
   }
 }
 

@@ -3,21 +3,21 @@
 
 #include <atomic>
 
+#include "../primitives/dependent_launch.cuh"
 #include "../primitives/kernel_setup.h"
 #include "grid_sort.h"
 #include "grid_sort_kernel.cuh"
 
 namespace gpusort {
 
-template <class Word, int kThreads, int kItems>
+template <class Word, int kThreads, int kItems, GridWords kWords>
 cudaError_t launch_grid_sort_shape(GridSortArguments<Word> arguments, const GridSortPlan& plan, cudaStream_t stream) {
   static std::atomic<uint64_t> prepared{0};
-  const auto kernel = grid_sort_kernel<Word, kThreads, kItems>;
+  const auto kernel = grid_sort_kernel<Word, kThreads, kItems, kWords>;
   const cudaError_t status = allow_shared_memory(kernel, plan.shared_limit, prepared);
   if (status != cudaSuccess) return status;
-  void* parameters[] = {&arguments};
-  return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), dim3(plan.blocks), dim3(plan.threads), parameters,
-                                     plan.shared_bytes, stream);
+  return launch_after_predecessor<grid_sort_kernel<Word, kThreads, kItems, kWords>>(
+      arguments, {static_cast<unsigned>(plan.blocks), plan.threads, plan.shared_bytes, plan.dependent_launch, true}, stream);
 }
 
 template <class Word>
@@ -47,10 +47,15 @@ cudaError_t launch_grid_sort_words(const SortProblem& problem, const GridSortPla
   arguments.bucket_capacity = plan.bucket_capacity;
   arguments.piece_gap = plan.piece_gap;
   arguments.piece_samples = plan.piece_samples;
-  if (plan.threads == 256 && plan.items == 1) return launch_grid_sort_shape<Word, 256, 1>(arguments, plan, stream);
-  if (plan.threads == 256 && plan.items == 2) return launch_grid_sort_shape<Word, 256, 2>(arguments, plan, stream);
-  if (plan.threads == 512 && plan.items == 2) return launch_grid_sort_shape<Word, 512, 2>(arguments, plan, stream);
-  if (plan.threads == 512 && plan.items == 4) return launch_grid_sort_shape<Word, 512, 4>(arguments, plan, stream);
+  constexpr GridWords kShort = sizeof(Code) == 8 ? GridWords::kPacked : GridWords::kExact;
+  if (plan.words == kShort) {
+    if (plan.threads == 256 && plan.items == 1) return launch_grid_sort_shape<Word, 256, 1, kShort>(arguments, plan, stream);
+    if (plan.threads == 256 && plan.items == 2) return launch_grid_sort_shape<Word, 256, 2, kShort>(arguments, plan, stream);
+    if (plan.threads == 512 && plan.items == 2) return launch_grid_sort_shape<Word, 512, 2, kShort>(arguments, plan, stream);
+    if (plan.threads == 512 && plan.items == 4) return launch_grid_sort_shape<Word, 512, 4, kShort>(arguments, plan, stream);
+  } else if (plan.threads == 512 && plan.items == 4) {
+    return launch_grid_sort_shape<Word, 512, 4, GridWords::kPacked>(arguments, plan, stream);
+  }
   return cudaErrorInvalidValue;
 }
 

@@ -2,12 +2,13 @@
 //
 //   uint64_t  keys to 32 bits: code in the upper half, index in the lower
 //   WideWord  64-bit keys: code and index apart; 16 bytes in global memory, 12 in shared
+//
+// Blocks sort them as they are (exact_words.cuh) or by short stand-ins (packed_words.cuh).
 #pragma once
 
 #include <cstdint>
 
 #include "../../plan/grid_sort_plan.h"
-#include "../rows/lane_sort.cuh"
 
 namespace gpusort {
 
@@ -20,21 +21,13 @@ __device__ __forceinline__ bool operator<(const WideWord& a, const WideWord& b) 
   return a.code < b.code || (a.code == b.code && a.index < b.index);
 }
 
-__device__ __forceinline__ WideWord keep_one(const WideWord& mine, const WideWord& other, bool larger) {
-  const bool take_other = (other < mine) != larger;
-  return {take_other ? other.code : mine.code, take_other ? other.index : mine.index};
-}
-
-__device__ __forceinline__ WideWord from_lane(const WideWord& word, int lane_mask) {
-  return {__shfl_xor_sync(kWholeWarp, word.code, lane_mask), __shfl_xor_sync(kWholeWarp, word.index, lane_mask)};
-}
-
 template <class Word>
 struct WordTraits;
 
 template <>
 struct WordTraits<uint64_t> {
   using Code = uint32_t;
+  static constexpr bool kWide = false;
   static __device__ __forceinline__ uint64_t make(uint32_t code, uint32_t index) { return static_cast<uint64_t>(code) << 32 | index; }
   static __device__ __forceinline__ uint32_t code(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
   static __device__ __forceinline__ uint32_t index(uint64_t word) { return static_cast<uint32_t>(word); }
@@ -43,6 +36,7 @@ struct WordTraits<uint64_t> {
 template <>
 struct WordTraits<WideWord> {
   using Code = uint64_t;
+  static constexpr bool kWide = true;
   static __device__ __forceinline__ WideWord make(uint64_t code, uint32_t index) { return {code, index}; }
   static __device__ __forceinline__ uint64_t code(const WideWord& word) { return word.code; }
   static __device__ __forceinline__ uint32_t index(const WideWord& word) { return word.index; }
@@ -79,7 +73,7 @@ struct alignas(16) GlobalWord<WideWord> {
   }
 };
 
-// An array of words in shared memory, padded (plan/grid_sort_plan.h).
+// An array of words in shared memory, padded (plan/grid_sort_plan.h), for bisections at a stride.
 template <class Word>
 struct SharedWords;
 
@@ -90,6 +84,11 @@ struct SharedWords<uint64_t> {
   __device__ __forceinline__ SharedWords(char* storage, int) : words(reinterpret_cast<uint64_t*>(storage)) {}
   __device__ __forceinline__ uint64_t get(int place) const { return words[grid_code_place(place)]; }
   __device__ __forceinline__ void set(int place, uint64_t word) const { words[grid_code_place(place)] = word; }
+  template <int kItems>
+  __device__ __forceinline__ void store_run(int first, const uint64_t (&run)[kItems]) const {
+#pragma unroll
+    for (int e = 0; e < kItems; ++e) set(first + e, run[e]);
+  }
 };
 
 template <>
@@ -104,6 +103,36 @@ struct SharedWords<WideWord> {
     codes[grid_code_place(place)] = word.code;
     indices[grid_index_place(place)] = word.index;
   }
+};
+
+// An array of words in shared memory that is read and written in stripes or at random.
+template <class Word>
+struct HeldWords;
+
+template <>
+struct HeldWords<uint64_t> {
+  uint64_t* words;
+
+  __device__ __forceinline__ HeldWords(char* storage, int) : words(reinterpret_cast<uint64_t*>(storage)) {}
+  __device__ __forceinline__ uint64_t get(int place) const { return words[place]; }
+  __device__ __forceinline__ void set(int place, uint64_t word) const { words[place] = word; }
+  // What orders the words, up to their places.
+  __device__ __forceinline__ const uint64_t* keys() const { return words; }
+};
+
+template <>
+struct HeldWords<WideWord> {
+  uint64_t* codes;
+  uint32_t* indices;
+
+  __device__ __forceinline__ HeldWords(char* storage, int places)
+      : codes(reinterpret_cast<uint64_t*>(storage)), indices(reinterpret_cast<uint32_t*>(storage + grid_held_bytes(false, places))) {}
+  __device__ __forceinline__ WideWord get(int place) const { return {codes[place], indices[place]}; }
+  __device__ __forceinline__ void set(int place, const WideWord& word) const {
+    codes[place] = word.code;
+    indices[place] = word.index;
+  }
+  __device__ __forceinline__ const uint64_t* keys() const { return codes; }
 };
 
 }  // namespace gpusort

@@ -2,9 +2,9 @@
 //
 // Two forms, chosen by which axis is the fastest in the strided tensor:
 //   along   the length axis steps least: consecutive threads take consecutive elements of a row, on both sides.
-//   across  some row axis steps least (sorting a matrix along dim 0): square tiles of that axis and the length axis are turned in shared
-//           memory, so that both the strided and the packed side are touched in runs. The classic tiled transpose (Ruetsch and
-//           Micikevicius, "Optimizing Matrix Transpose in CUDA", 2009), with one column of padding against bank conflicts.
+//   across  some row axis steps least (sorting a matrix along dim 0): tiles of that axis and the length axis are turned in shared memory,
+//           so that both the strided and the packed side are touched in runs. The classic tiled transpose (Ruetsch and Micikevicius,
+//           "Optimizing Matrix Transpose in CUDA", 2009), with padding against bank conflicts.
 // Every element is read once and written once.
 #include <algorithm>
 #include <climits>
@@ -49,56 +49,102 @@ __device__ __forceinline__ int64_t quotient(int64_t a, int64_t b) {
   return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
 }
 
+// Extents of a tile. Narrow ones are for matrices of few columns or few rows, of which a square one would mostly hold nothing.
+template <int kLengths, int kRows>
+struct TileShape {
+  static_assert(kLengths * kRows % kThreads == 0, "every thread has as many elements");
+  static constexpr int kSteps = kLengths * kRows / kThreads;
+
+  // What a thread takes in each step when neighbours are to be neighbours on one axis of kExtent.
+  template <int kExtent>
+  static __device__ __forceinline__ int along(int step) {
+    if constexpr (kExtent <= kThreads) {
+      return threadIdx.x % kExtent;
+    } else {
+      return threadIdx.x + step % (kExtent / kThreads) * kThreads;
+    }
+  }
+  template <int kExtent>
+  static __device__ __forceinline__ int across(int step) {
+    if constexpr (kExtent <= kThreads) {
+      return threadIdx.x / kExtent + step * (kThreads / kExtent);
+    } else {
+      return step / (kExtent / kThreads);
+    }
+  }
+};
+
 // A tile is read whole into registers, so that all its loads are under way at once, turned in shared memory and written. `packed` and
 // `strided` may differ in width when scattering: positions are widened on their way.
-template <class Strided, class Packed, int kTile, bool kGather>
+//
+// Tiles that follow each other are neighbours where they are read: DRAM is read a page at a time, while the L2 cache gathers what is
+// written.
+template <class Strided, class Packed, int kLengths, int kRows, bool kGather>
 __global__ void __launch_bounds__(kThreads)
     copy_across_kernel(const __grid_constant__ StridedRows rows, TurnedAxis axis, int64_t first_tile, Strided* strided, Packed* packed) {
-  // One line more than the lanes of a column need, in whole words, puts a column's lanes on different banks.
-  constexpr int kPadding = sizeof(Packed) < 4 ? 4 / sizeof(Packed) : 1;
-  constexpr int kLines = kThreads / kTile, kSteps = kTile / kLines;
-  __shared__ Packed tile[kTile][kTile + kPadding];  // [length axis][turned axis]
-  const int lane = threadIdx.x % kTile;
-  const int line = threadIdx.x / kTile;
-  // Length tiles vary fastest, then tiles of the turned axis, then the other rows.
+  using Shape = TileShape<kLengths, kRows>;
+  // The padding that puts what a warp takes along the length axis on different banks.
+  constexpr int kPaddingBytes = kLengths < 32 ? 4 * (32 / kLengths) : 4;
+  constexpr int kPadding = kPaddingBytes < sizeof(Packed) ? 1 : kPaddingBytes / sizeof(Packed);
+  __shared__ Packed tile[kLengths][kRows + kPadding];
+  // Tiles of the two axes vary fastest, then the other rows.
   const int64_t number = first_tile + blockIdx.x;
-  const int64_t rest = quotient(number, axis.length_tiles);
-  const int64_t others = quotient(rest, axis.size_tiles);
-  const int64_t slow = quotient(others, axis.row_step);
-  const int64_t length_start = (number - rest * axis.length_tiles) * kTile;
-  const int64_t axis_start = (rest - others * axis.size_tiles) * kTile;
-  const int64_t first_row = slow * axis.row_step * axis.size + (others - slow * axis.row_step);
-  const int lengths = static_cast<int>(min(static_cast<int64_t>(kTile), rows.length - length_start));  // of the tile
-  const int rows_here = static_cast<int>(min(static_cast<int64_t>(kTile), axis.size - axis_start));
+  const int64_t fast_tiles = kGather ? axis.size_tiles : axis.length_tiles;
+  const int64_t rest = quotient(number, fast_tiles), fast = number - rest * fast_tiles;
+  const int64_t slow_tiles = kGather ? axis.length_tiles : axis.size_tiles;
+  const int64_t others = quotient(rest, slow_tiles), slow = rest - others * slow_tiles;
+  const int64_t outer = quotient(others, axis.row_step);
+  const int64_t length_start = (kGather ? slow : fast) * kLengths;
+  const int64_t axis_start = (kGather ? fast : slow) * kRows;
+  const int64_t first_row = outer * axis.row_step * axis.size + (others - outer * axis.row_step);
+  const int lengths = static_cast<int>(min(static_cast<int64_t>(kLengths), rows.length - length_start));  // of the tile
+  const int rows_here = static_cast<int>(min(static_cast<int64_t>(kRows), axis.size - axis_start));
   Strided* strided_tile = strided + rows.offset(first_row) + axis_start * axis.stride + length_start * rows.length_stride;
   Packed* packed_tile = packed + (first_row + axis_start * axis.row_step) * rows.length + length_start;
   const int64_t row_pitch = axis.row_step * rows.length;  // of turned neighbours, packed
 
-  Packed held[kSteps];
+  Packed held[Shape::kSteps];
 #pragma unroll
-  for (int i = 0; i < kSteps; ++i) {
-    const int k = line + i * kLines;
-    const bool inside = kGather ? lane < rows_here && k < lengths : k < rows_here && lane < lengths;
-    if (inside) held[i] = kGather ? strided_tile[lane * axis.stride + k * rows.length_stride] : packed_tile[k * row_pitch + lane];
+  for (int i = 0; i < Shape::kSteps; ++i) {
+    const int row = kGather ? Shape::template along<kRows>(i) : Shape::template across<kLengths>(i);
+    const int place = kGather ? Shape::template across<kRows>(i) : Shape::template along<kLengths>(i);
+    if (row < rows_here && place < lengths) {
+      held[i] = kGather ? strided_tile[row * axis.stride + place * rows.length_stride] : packed_tile[row * row_pitch + place];
+    }
   }
 #pragma unroll
-  for (int i = 0; i < kSteps; ++i) {
-    const int k = line + i * kLines;
-    tile[kGather ? k : lane][kGather ? lane : k] = held[i];
+  for (int i = 0; i < Shape::kSteps; ++i) {
+    const int row = kGather ? Shape::template along<kRows>(i) : Shape::template across<kLengths>(i);
+    const int place = kGather ? Shape::template across<kRows>(i) : Shape::template along<kLengths>(i);
+    tile[place][row] = held[i];
   }
   __syncthreads();
 #pragma unroll
-  for (int i = 0; i < kSteps; ++i) {
-    const int k = line + i * kLines;
-    const Packed element = tile[kGather ? lane : k][kGather ? k : lane];
-    if (kGather ? k < rows_here && lane < lengths : lane < rows_here && k < lengths) {
+  for (int i = 0; i < Shape::kSteps; ++i) {
+    const int row = kGather ? Shape::template across<kLengths>(i) : Shape::template along<kRows>(i);
+    const int place = kGather ? Shape::template along<kLengths>(i) : Shape::template across<kRows>(i);
+    if (row < rows_here && place < lengths) {
       if (kGather) {
-        packed_tile[k * row_pitch + lane] = element;
+        packed_tile[row * row_pitch + place] = tile[place][row];
       } else {
-        strided_tile[lane * axis.stride + k * rows.length_stride] = element;
+        strided_tile[row * axis.stride + place * rows.length_stride] = tile[place][row];
       }
     }
   }
+}
+
+template <int kLengths, int kRows, bool kGather, class Strided, class Packed>
+cudaError_t launch_across(const StridedRows& rows, TurnedAxis axis, Strided* strided, Packed* packed, cudaStream_t stream) {
+  axis.size_tiles = (axis.size + kRows - 1) / kRows;
+  axis.length_tiles = (rows.length + kLengths - 1) / kLengths;
+  const int64_t tiles = axis.size_tiles * axis.length_tiles * (rows.rows / axis.size);
+  for (int64_t first = 0; first < tiles; first += INT_MAX) {
+    const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(tiles - first, INT_MAX));
+    copy_across_kernel<Strided, Packed, kLengths, kRows, kGather><<<blocks, kThreads, 0, stream>>>(rows, axis, first, strided, packed);
+    const cudaError_t status = cudaGetLastError();
+    if (status != cudaSuccess) return status;
+  }
+  return cudaSuccess;
 }
 
 template <class Strided, class Packed, bool kGather>
@@ -115,21 +161,18 @@ cudaError_t launch(const StridedRows& rows, Strided* strided, Packed* packed, cu
         <<<static_cast<unsigned>(std::min<int64_t>(blocks, INT_MAX)), kThreads, 0, stream>>>(rows, strided, packed);
     return cudaGetLastError();
   }
-  constexpr int kTile = sizeof(Packed) == 16 ? 32 : 64;  // 33 KB of shared memory at 8 bytes
   TurnedAxis axis;
   axis.size = rows.sizes[turned];
   axis.stride = rows.strides[turned];
   for (int i = turned + 1; i < rows.dims; ++i) axis.row_step *= rows.sizes[i];
-  axis.size_tiles = (axis.size + kTile - 1) / kTile;
-  axis.length_tiles = (rows.length + kTile - 1) / kTile;
-  const int64_t tiles = axis.size_tiles * axis.length_tiles * (rows.rows / axis.size);
-  for (int64_t first = 0; first < tiles; first += INT_MAX) {
-    const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(tiles - first, INT_MAX));
-    copy_across_kernel<Strided, Packed, kTile, kGather><<<blocks, kThreads, 0, stream>>>(rows, axis, first, strided, packed);
-    const cudaError_t status = cudaGetLastError();
-    if (status != cudaSuccess) return status;
-  }
-  return cudaSuccess;
+  constexpr int kFew = 4, kSome = 16;
+  constexpr int kArea = sizeof(Packed) == 16 ? 1024 : 4096;  // 33 KB of shared memory at 8 bytes
+  constexpr int kSquare = sizeof(Packed) == 16 ? 32 : 64;
+  if (axis.size <= kFew) return launch_across<kArea / kFew, kFew, kGather>(rows, axis, strided, packed, stream);
+  if (axis.size <= kSome) return launch_across<kArea / kSome, kSome, kGather>(rows, axis, strided, packed, stream);
+  if (rows.length <= kFew) return launch_across<kFew, kArea / kFew, kGather>(rows, axis, strided, packed, stream);
+  if (rows.length <= kSome) return launch_across<kSome, kArea / kSome, kGather>(rows, axis, strided, packed, stream);
+  return launch_across<kSquare, kSquare, kGather>(rows, axis, strided, packed, stream);
 }
 
 template <bool kGather, class T>
