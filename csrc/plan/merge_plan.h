@@ -79,7 +79,8 @@ struct MergePlan {
 };
 
 constexpr int kBasicOutputsPerThread = 16;
-constexpr int64_t kSearchInBlockPieces = 512;  // up to here, one wave of tiles, a block finds its own cuts: nine searches side by side
+// Up to here, about one wave of tiles, a block finds its own cuts: ten searches side by side.
+constexpr int64_t kSearchInBlockPieces = 1024;
 
 // outputs_per_thread: 0 for the default, or 1, 2, 4, 8, 16, 32 for the tiled merge of 4-byte keys and the basic merge.
 inline MergePlan plan_merge(const MergeProblem& problem, MergeKernel kernel, const DeviceTraits& device, int outputs_per_thread = 0) {

@@ -1,7 +1,7 @@
 // Where the pieces of a merge begin: co-ranks in global memory.
 //
 // Either a kernel of its own finds all inner cuts, one thread each (merge_cuts_kernel, read by read_piece), or every block finds the cuts
-// of its own piece (find_piece): a warp looks at 32 places at a time, so a search takes log32 instead of log2 steps of memory latency.
+// of its own piece (find_piece): half a warp looks at 16 places at a time, so a search takes log16 instead of log2 steps of memory latency.
 // Sorted or not, pieces hold every input element exactly once: see repaired_piece. The kernel compares each cut with the one before and
 // raises a flag if they contradict; only then do readers walk the tree of cuts.
 #pragma once
@@ -11,7 +11,7 @@
 namespace gpusort {
 
 constexpr int kCutThreads = 256;
-constexpr int kMaxCutLevels = 12;  // log2(kSearchInBlockPieces), rounded up, and some
+constexpr int kMaxCutLevels = 16;  // log2(kSearchInBlockPieces), rounded up, and some
 
 // co_rank by a whole warp: 32 evenly spaced places are compared at once, and the answer lies behind the last that comes before it.
 // Where the inputs are not sorted the count of such places is still at most the number of places looked at, so it stays in bounds.
@@ -27,6 +27,27 @@ __device__ int64_t warp_co_rank(const U* a, int64_t a_length, const U* b, int64_
     const int64_t passed = low + __popc(__ballot_sync(~0u, before)) * stride;
     high = min(high, passed + stride - 1);
     low = passed;
+  }
+  return low;
+}
+
+// The same by each half of a warp for itself, so that two searches wait for memory side by side. All lanes call it; those of a half that
+// does not search get 0.
+template <class U>
+__device__ int64_t half_warp_co_rank(const U* a, int64_t a_length, const U* b, int64_t b_length, const KeyOrder<U>& order, int64_t rank,
+                                     bool searches) {
+  const int lane = threadIdx.x % 16, first_lane = threadIdx.x & 16;
+  int64_t low = searches ? max(int64_t{0}, rank - b_length) : 0;
+  int64_t high = searches ? min(rank, a_length) : 0;
+  while (__any_sync(~0u, low < high)) {
+    const int64_t stride = (high - low + 15) / 16;
+    const int64_t place = low + (lane + 1) * stride - 1;
+    const bool before = low < high && place < high && !(order.code(b[rank - 1 - place]) < order.code(a[place]));
+    const int64_t passed = low + __popc(__ballot_sync(~0u, before) >> first_lane & 0xffff) * stride;
+    if (low < high) {
+      high = min(high, passed + stride - 1);
+      low = passed;
+    }
   }
   return low;
 }
@@ -124,8 +145,8 @@ struct PieceSearch {
   SplitBounds<int64_t> bounds;
 };
 
-// The ends of a piece, for all threads of a block. The cuts on the way down the tree to the piece do not depend on each other, so each warp
-// searches for one of them. Both ends of the piece are among them.
+// The ends of a piece, for all threads of a block. The cuts on the way down the tree to the piece do not depend on each other, so each half
+// of a warp searches for one of them. Both ends of the piece are among them.
 template <int kThreads, class U>
 __device__ SplitBounds<int64_t> find_piece(const MergeArguments<U>& m, int64_t row, int64_t piece, PieceSearch& shared) {
   const auto rank_of = [&](int64_t cut) { return m.rank_of(cut); };
@@ -133,19 +154,19 @@ __device__ SplitBounds<int64_t> find_piece(const MergeArguments<U>& m, int64_t r
   if (m.cuts != nullptr) {
     if (threadIdx.x == 0) shared.bounds = read_piece(m, row, piece);
   } else {
-    int level = 0;
-    const int warp = threadIdx.x / 32;
-    for (int64_t low = 0, high = m.pieces_per_row; high - low > 1; ++level) {
-      const int64_t middle = low + (high - low) / 2;
-      if (level % (kThreads / 32) == warp) {
-        const int64_t a_count = warp_co_rank(m.a_row(row), m.a_length, m.b_row(row), m.b_length, m.order, m.rank_of(middle));
-        if (threadIdx.x % 32 == 0) shared.path[level] = a_count;
+    constexpr int kGroups = kThreads / 16;
+    const int group = threadIdx.x / 16;
+    int levels = kMaxCutLevels;
+    for (int first = 0; first < levels; first += kGroups) {
+      int64_t low = 0, high = m.pieces_per_row, rank = 0;
+      for (levels = 0; high - low > 1; ++levels) {
+        const int64_t middle = low + (high - low) / 2;
+        if (levels == first + group) rank = m.rank_of(middle);
+        (middle > piece ? high : low) = middle;
       }
-      if (middle > piece) {
-        high = middle;
-      } else {
-        low = middle;
-      }
+      const bool searches = first + group < levels;
+      const int64_t a_count = half_warp_co_rank(m.a_row(row), m.a_length, m.b_row(row), m.b_length, m.order, rank, searches);
+      if (searches && threadIdx.x % 16 == 0) shared.path[first + group] = a_count;
     }
     __syncthreads();
     if (threadIdx.x == 0) {

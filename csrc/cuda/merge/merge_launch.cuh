@@ -7,6 +7,7 @@
 #include "merge_circular.cuh"
 #include "merge_sequential.cuh"
 #include "merge_tiled.cuh"
+#include "merge_tiled_keys.cuh"
 
 namespace gpusort {
 
@@ -27,10 +28,12 @@ cudaError_t launch_with_shared(Kernel kernel, const MergeArguments<U>& m, int th
 
 template <class U, int kThreads, int kItems>
 cudaError_t launch_tiled(const MergeArguments<U>& m, cudaStream_t stream) {
-  using Shape = TiledMerge<U, kThreads, kItems>;
-  return m.wants_positions()
-             ? launch_with_shared(merge_tiled_kernel<U, kThreads, kItems, true>, m, kThreads, Shape::shared_bytes(true), stream)
-             : launch_with_shared(merge_tiled_kernel<U, kThreads, kItems, false>, m, kThreads, Shape::shared_bytes(false), stream);
+  if (m.wants_positions()) {
+    return launch_with_shared(merge_tiled_kernel<U, kThreads, kItems>, m, kThreads, TiledMerge<U, kThreads, kItems>::kSharedBytes, stream);
+  }
+  constexpr int kBlocks = 1024 / kThreads;
+  return launch_with_shared(merge_tiled_keys_kernel<U, kThreads, kItems, kBlocks>, m, kThreads, PlainTile<U, kThreads, kItems>::kBytes,
+                            stream);
 }
 
 template <class U, int kThreads, int kItems, int kRing>
