@@ -142,8 +142,8 @@ struct WordsArguments {
 __global__ void __launch_bounds__(kThreads)
     column_words_kernel(const __grid_constant__ LexsortArguments m, const __grid_constant__ WordsArguments w) {
   const bool narrowed = m.entries != nullptr;
-  // Equal words where nobody needs them: their sort is a copy.
-  const bool idle = narrowed && (w.word >= m.control->words || (w.part_of_chain && m.control->chain_called_off != 0));
+  if (w.part_of_chain && narrowed && m.control->chain_called_off != 0) return;
+  const bool idle = narrowed && w.word >= m.control->words;  // behind the last word all keys are equal
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads * kItems;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads * kItems + threadIdx.x; first < m.numel(); first += step) {
     int64_t element[kItems];

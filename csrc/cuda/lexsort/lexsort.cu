@@ -7,8 +7,7 @@
 //                 by the leading 64 bits then is nearly everything: what ties is mended in runs (mend_runs.cu). The narrowed key may even
 //                 fit the word. Where runs are too many or too long, the chain sorts by the words behind, and last by the runs' numbers.
 //
-// The host launches both ways; the device decides which of them does the work, and the kernels of the other leave at once or sort equal
-// words, which is a copy. Two int64 columns of random keys: 16 bytes an element for the ranges, 16 for the words, one sort of 64-bit keys
+// The host launches both ways; the device decides which of them does the work, and the kernels of the other leave at once. Two int64 columns of random keys: 16 bytes an element for the ranges, 16 for the words, one sort of 64-bit keys
 // with index, 8 for the runs.
 //
 // Invariant of the leading way: after the first sort, elements with equal leading words are neighbours in the order of the input. Mending
@@ -37,8 +36,10 @@ struct LexsortMemory {
   }
   Positions order(int which) const { return {at(plan.order_offset[which]), plan.order_bytes}; }
 
-  cudaError_t sort(const WordSort& sort, void* indices_out, cudaStream_t stream) const {
+  // With a control: unless the chain is called off.
+  cudaError_t sort(const WordSort& sort, void* indices_out, const LexsortControl* control, cudaStream_t stream) const {
     SortProblem problem = sort.problem;
+    if (control != nullptr) problem.called_off = &control->chain_called_off;
     problem.keys_in = at(plan.words_offset);
     problem.keys_out = at(plan.sorted_words_offset);
     problem.indices_out = indices_out;
@@ -61,7 +62,7 @@ cudaError_t launch_chain(const LexsortArguments& arguments, const LexsortMemory&
     if (status != cudaSuccess) return status;
     if (!first_sort) *which ^= 1;
     const Positions sorted = memory.order(*which);
-    status = memory.sort(plan.word_sort, sorted.data, stream);
+    status = memory.sort(plan.word_sort, sorted.data, arguments.control, stream);
     if (status == cudaSuccess && !first_sort) {
       const bool final = word == first_word && indices_out != nullptr;
       status = launch_compose(arguments, order, sorted, final ? Positions{indices_out, 8} : sorted, stream);
@@ -81,7 +82,7 @@ cudaError_t launch_leading(const LexsortProblem& problem, LexsortArguments argum
   cudaError_t status = cudaMemsetAsync(arguments.control, 0, static_cast<size_t>(plan.control_bytes), stream);
   if (status == cudaSuccess) status = launch_column_ranges(arguments, plan.sm_count * kRangeBlocksPerSm, stream);
   if (status == cudaSuccess) status = launch_column_words(arguments, 0, {}, memory.at(plan.words_offset), 8, false, stream);
-  if (status == cudaSuccess) status = memory.sort(plan.lead_sort, problem.indices_out, stream);
+  if (status == cudaSuccess) status = memory.sort(plan.lead_sort, problem.indices_out, nullptr, stream);
   if (status == cudaSuccess) {
     status = launch_mend_runs(arguments, sorted_words, problem.indices_out, memory.at<int64_t>(plan.order_offset[0]),
                               plan.sm_count * kMendBlocksPerSm, stream);
@@ -93,7 +94,7 @@ cudaError_t launch_leading(const LexsortProblem& problem, LexsortArguments argum
   if (status == cudaSuccess) {
     status = launch_fetch_run_numbers(arguments, run_numbers, order, memory.at<uint32_t>(plan.words_offset), stream);
   }
-  if (status == cudaSuccess) status = memory.sort(plan.run_sort, by_run.data, stream);
+  if (status == cudaSuccess) status = memory.sort(plan.run_sort, by_run.data, arguments.control, stream);
   if (status == cudaSuccess) status = launch_compose(arguments, order, by_run, {problem.indices_out, 8}, stream);
   return status;
 }
@@ -112,7 +113,7 @@ cudaError_t launch_lexsort(const LexsortProblem& problem, const LexsortPlan& pla
   if (plan.way == LexsortWay::kOneWord) {
     const int word_bytes = plan.word_sort.problem.key.bytes;
     const cudaError_t status = launch_column_words(arguments, 0, {}, memory.at(plan.words_offset), word_bytes, false, stream);
-    return status == cudaSuccess ? memory.sort(plan.word_sort, problem.indices_out, stream) : status;
+    return status == cudaSuccess ? memory.sort(plan.word_sort, problem.indices_out, nullptr, stream) : status;
   }
   int which = 0;
   return launch_chain(arguments, memory, 0, problem.indices_out, &which, stream);  // two words or more

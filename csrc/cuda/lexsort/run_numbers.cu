@@ -78,10 +78,10 @@ __global__ void __launch_bounds__(kThreads) run_numbers_kernel(const __grid_cons
 
 __global__ void __launch_bounds__(kThreads)
     fetch_run_numbers_kernel(const __grid_constant__ LexsortArguments m, const uint32_t* numbers, Positions order, uint32_t* fetched) {
-  const bool idle = m.control->chain_called_off != 0;  // then equal numbers, whose sort is a copy
+  if (m.control->chain_called_off != 0) return;
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t place = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; place < m.numel(); place += step) {
-    fetched[place] = idle ? 0 : numbers[m.row_begin(place) + order[place]];
+    fetched[place] = numbers[m.row_begin(place) + order[place]];
   }
 }
 

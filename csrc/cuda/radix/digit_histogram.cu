@@ -283,6 +283,7 @@ template <class Key, class Count>
 __global__ __launch_bounds__(kThreads, 1) void digit_histogram_kernel(const __grid_constant__ HistogramArguments<Key> arguments) {
   extern __shared__ __align__(16) uint32_t counters[];
   __shared__ uint32_t report_words[9];
+  if (arguments.control->called_off != 0) return;
   const uint4 nothing = make_uint4(0, 0, 0, 0);
   for (int i = threadIdx.x; i < CounterLayout<Key>::kWords / 4; i += kThreads) reinterpret_cast<uint4*>(counters)[i] = nothing;
   if (threadIdx.x < 9) report_words[threadIdx.x] = 0;

@@ -30,6 +30,7 @@ struct RadixControl {
   uint32_t histogram_blocks;          // that have reported
   uint32_t high_word_first;           // sort by the digits of the high word alone; high_word_ties.h does the rest
   uint32_t long_ties;                 // runs of equal high words that are too long to be sorted by one thread
+  uint32_t called_off;                // not 0: nobody wants the results, and all kernels leave at once
   uint32_t other_patterns;            // some key is not the pattern that its code is turned back into (ambiguous_keys.h)
   uint32_t finished_blocks;           // of the last kernel
 };
@@ -60,6 +61,7 @@ __device__ __forceinline__ PassRole pass_role(const RadixControl* control, PassK
   role.live = __popc(digits);
   role.step = kind == PassKind::kLast ? role.live - 1 : slot;
   role.active = kind == PassKind::kFirst || (kind == PassKind::kMiddle ? slot < role.live - 1 : role.live > 1);
+  role.active = role.active && control->called_off == 0;
   role.final = role.step == role.live - 1;
   role.target = (role.live - 2 - role.step) & 1;
   role.source = role.target ^ 1;

@@ -177,7 +177,11 @@ cudaError_t launch_width(const SortProblem& problem, const RadixPlan& plan, void
 
 cudaError_t launch_radix_sort(const SortProblem& problem, const RadixPlan& plan, void* workspace, cudaStream_t stream) {
   if (plan.wide && plan.indexed && problem.index_bytes != 8) return cudaErrorInvalidValue;  // such positions need int64
-  const cudaError_t error = cudaMemsetAsync(tables_of(problem, plan, workspace), 0, static_cast<size_t>(plan.cleared_bytes), stream);
+  cudaError_t error = cudaMemsetAsync(tables_of(problem, plan, workspace), 0, static_cast<size_t>(plan.cleared_bytes), stream);
+  if (error == cudaSuccess && problem.called_off != nullptr) {
+    RadixControl* control = slice<RadixControl>(tables_of(problem, plan, workspace), plan.control_offset);
+    error = cudaMemcpyAsync(&control->called_off, problem.called_off, sizeof(uint32_t), cudaMemcpyDeviceToDevice, stream);
+  }
   if (error != cudaSuccess) return error;
   switch (problem.key.bytes) {
     case 1: return launch_width<uint8_t>(problem, plan, workspace, stream);
