@@ -77,8 +77,25 @@ void check_tiles(const SortProblem& problem, const DeviceTraits& device, const R
       CHECK(radix_shared_bytes(shape, radix_staged_bytes(problem.key.bytes, plan.indexed, kind)) <= device.shared_bytes_per_block);
   }
   CHECK(plan.look_back_words == most * 256);
+  if (problem.key.bytes == 8 && !plan.wide) {  // the same tables serve a sort by the low words, whose tiles are those of 32-bit keys
+    for (PassKind kind : kKinds) {
+      const int64_t tile = radix_tile_shape(4, plan.indexed, plan.tile_class, kind).tile_items();
+      CHECK(problem.rows * ((problem.length + tile - 1) / tile) <= most);
+    }
+  }
   CHECK(plan.histogram_grid >= 1 && plan.histogram_grid <= device.sm_count);
   CHECK(plan.histogram_chunk >= 4096 && plan.histogram_chunk * problem.key.bytes <= 65536);
+}
+
+// 65536 counters, the ends of as many runs, and their patterns.
+void check_counting(const RadixPlan& plan) {
+  CHECK(plan.cleared_bytes >= plan.counts_offset + 65536 * 4);
+  CHECK(plan.counts_offset >= 256 && plan.counts_offset % 256 == 0);
+  CHECK(plan.runs_offset >= plan.cleared_bytes && plan.runs_offset % 256 == 0);
+  CHECK(plan.run_patterns_offset >= plan.runs_offset + 65536 * 4 && plan.run_patterns_offset % 256 == 0);
+  CHECK(plan.workspace_bytes >= plan.run_patterns_offset + 65536 * 2);
+  CHECK(plan.workspace_bytes < 1 << 20);
+  CHECK(plan.grid[0] >= 1);
 }
 
 void check_all_shapes() {
@@ -104,6 +121,12 @@ void check_all_shapes() {
           if (!keys && index_bytes == 0) continue;
           const SortProblem problem = make_problem(key_bytes, rows, length, keys, index_bytes);
           const RadixPlan plan = plan_radix_sort(problem, device);
+          const int64_t shortest_counted = int64_t{1} << (rows == 1 ? 20 : 22);
+          CHECK(plan.counted == (key_bytes == 2 && index_bytes == 0 && length >= shortest_counted && length <= kMaxNarrowLength));
+          if (plan.counted) {
+            check_counting(plan);
+            continue;
+          }
           CHECK(plan.passes == key_bytes);
           CHECK(plan.wide == (length > kMaxNarrowLength));
           CHECK(plan.indexed == (index_bytes != 0));

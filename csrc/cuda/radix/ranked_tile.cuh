@@ -29,9 +29,16 @@ struct PassPolicy {
   static constexpr int kStagedBytes = radix_staged_bytes(sizeof(Key), kIndexed, kKind);
   static constexpr int kSharedBytes = radix_shared_bytes(kShape, kStagedBytes);
   static constexpr int kPermutePeriod = kPermutePeriod_;
+  static constexpr uint32_t kKeyWords = 1;  // keys_in and keys_out lie so many words of their size apart
 };
 
-// kExact: keys alone whose codes do not tell all, in the ordered form.
+// The first and the last slot of a sort of 64-bit keys by their low words.
+template <bool kIndexed_, PassKind kKind_, TileClass kClass_>
+struct LowWordPolicy : PassPolicy<uint32_t, kIndexed_, kKind_, kClass_> {
+  static constexpr uint32_t kKeyWords = 2;
+};
+
+// kExact: keys alone that are sorted by some of their bits, in the ordered form.
 template <class Policy, bool kExact>
 struct RankedTile {
   using Key = typename Policy::Key;
@@ -51,16 +58,18 @@ struct RankedTile {
   static constexpr int kGroup = Policy::kShape.group;
   static constexpr int kGroups = kItems / kGroup;
   static constexpr int kWarps = kThreads / 32;
+  static constexpr int kLanes = Policy::kShape.lanes;
+  static constexpr int kHistograms = kThreads / kLanes;
   static constexpr uint32_t kTileItems = kThreads * kItems;
   static constexpr int kLoadedIndices = kSplit && !kFromKeys ? kItems : 1;
   static constexpr int kLookBackWidth = 4;
   static constexpr int kFewDigitsLanes = 22;  // of 32 lanes with one digit in a sample: few digits
   static_assert(kItems % kGroup == 0 && kGroup % 2 == 0 && kThreads >= kRadixBins, "");
-  static_assert(32 * kItems * kUnit < 65536, "two ranks share a register");
+  static_assert(kLanes * kItems * kUnit < 65536, "two ranks share a register");
   static_assert(kTileItems <= kMaxLookBackCount && kTileItems <= 65536, "");
 
-  // Shared memory: histograms of the warps | offsets of the bins | words below | records | indices of split records.
-  static constexpr uint32_t kOffsets = kWarps * kRadixBins * 4;
+  // Shared memory: histograms | offsets of the bins | words below | records | indices of split records.
+  static constexpr uint32_t kOffsets = kHistograms * kRadixBins * 4;
   static constexpr uint32_t kWarpSums = kOffsets + kRadixBins * 4;  // 8 words
   static constexpr uint32_t kNextTile = kWarpSums + 32;
   static constexpr uint32_t kOneDigit = kWarpSums + 36;       // one digit fills half of the tile
@@ -83,8 +92,8 @@ struct RankedTile {
   const PassRole role;
   const DigitView<Key, kExact> view;
   const uint32_t shared, thread, lane, warp;
-  const uint32_t own;        // place in the tile of this thread's first item; the others follow 32 apart
-  const uint32_t histogram;  // of this warp
+  const uint32_t own;        // place in the tile of this thread's first item; the others follow kLanes apart
+  const uint32_t histogram;  // of these lanes
   Input input[kItems];
   uint32_t input_index[kLoadedIndices];
   uint32_t ranks[kItems / 2];  // two 16-bit ranks each, in bytes
@@ -97,8 +106,14 @@ struct RankedTile {
         thread(threadIdx.x),
         lane(threadIdx.x & 31),
         warp(threadIdx.x >> 5),
-        own((threadIdx.x >> 5) * (32 * kItems) + (threadIdx.x & 31)),
-        histogram(shared_base + (threadIdx.x >> 5) * (kRadixBins * 4)) {}
+        own(threadIdx.x / kLanes * (kLanes * kItems) + threadIdx.x % kLanes),
+        histogram(histogram_address(shared_base, threadIdx.x / kLanes)) {}
+
+  // The counter of a digit lies at 4 * digit xor this. One digit lies in different banks in the histograms of one warp.
+  __device__ __forceinline__ static uint32_t histogram_address(uint32_t shared_base, uint32_t number) {
+    return shared_base + number * (kRadixBins * 4) + spread_banks(number);
+  }
+  __device__ __forceinline__ static uint32_t spread_banks(uint32_t number) { return number % (32 / kLanes) * (kLanes * 4); }
 
   __device__ __forceinline__ TilePlace place_of(uint32_t tile) const {
     TilePlace place;
@@ -117,7 +132,7 @@ struct RankedTile {
       if constexpr (k64)
         input[item] = reinterpret_cast<const uint2*>(arguments.keys_in)[position];
       else
-        input[item] = arguments.keys_in[position];
+        input[item] = arguments.keys_in[position * Policy::kKeyWords];
     } else {
       const void* records = arguments.records[role.source];
       if constexpr (kIndexed || k64)
@@ -137,16 +152,16 @@ struct RankedTile {
     const uint64_t position = place.row_start + place.first + own;
     if (place.full() && in_one_piece(place)) {
 #pragma unroll
-      for (int k = 0; k < kGroup; ++k) load_item(group * kGroup + k, position + (group * kGroup + k) * 32);
+      for (int k = 0; k < kGroup; ++k) load_item(group * kGroup + k, position + (group * kGroup + k) * kLanes);
     } else {
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) {
         const int item = group * kGroup + k;
-        if (own + item * 32 < place.items) {
+        if (own + item * kLanes < place.items) {
           if constexpr (kPairs && !kFromKeys)
-            input[item] = *record_at(arguments, role.source, position + item * 32);
+            input[item] = *record_at(arguments, role.source, position + item * kLanes);
           else
-            load_item(item, position + item * 32);
+            load_item(item, position + item * kLanes);
         } else if constexpr (!kFromKeys) {
           input[item] = Record::pad();
           if constexpr (kSplit) input_index[item] = ~0u;
@@ -160,7 +175,7 @@ struct RankedTile {
 #if __CUDA_ARCH__ >= 900
     const TilePlace place = place_of(tile);
     if (!in_one_piece(place)) return;
-    constexpr uint32_t kBytes = kFromKeys || !(kIndexed && !k64) ? sizeof(Key) : 8;
+    constexpr uint32_t kBytes = kFromKeys ? sizeof(Key) * Policy::kKeyWords : kIndexed && !k64 ? 8 : sizeof(Key);
     constexpr uint32_t kStep = 16384;
     const char* base =
         kFromKeys ? reinterpret_cast<const char*>(arguments.keys_in) : static_cast<const char*>(arguments.records[role.source]);
@@ -193,7 +208,7 @@ struct RankedTile {
     if (place.full()) return;
 #pragma unroll
     for (int item = 0; item < kItems; ++item) {
-      if (own + item * 32 >= place.items) input[item] = Record::pad();
+      if (own + item * kLanes >= place.items) input[item] = Record::pad();
     }
   }
 
@@ -218,7 +233,7 @@ struct RankedTile {
     for (int group = 0; group < kGroups; ++group) {
       uint32_t counter[kGroup], rank[kGroup];
 #pragma unroll
-      for (int k = 0; k < kGroup; ++k) counter[k] = digit_offset(group * kGroup + k) | histogram;
+      for (int k = 0; k < kGroup; ++k) counter[k] = digit_offset(group * kGroup + k) ^ histogram;
       rank_group(group, counter, rank);
 #pragma unroll
       for (int k = 0; k < kGroup; k += 2) ranks[(group * kGroup + k) / 2] = rank[k] | rank[k + 1] << 16;
@@ -232,13 +247,14 @@ struct RankedTile {
       rank_groups([&](int group, const Group& counter, Group& rank) {
         uint32_t valid = 0;
 #pragma unroll
-        for (int k = 0; k < kGroup; ++k) valid |= own + (group * kGroup + k) * 32 < place.items ? 1u << k : 0u;
+        for (int k = 0; k < kGroup; ++k) valid |= own + (group * kGroup + k) * kLanes < place.items ? 1u << k : 0u;
         rank_in_lane_order<kGroup, kUnit>(counter, valid, rank, lane);
       });
     } else {
       vote_on_few_digits();
       if (load_shared(shared + kFewDigits) != 0) {
-        rank_groups([&](int, const Group& counter, Group& rank) { rank_few_digits<kGroup, kUnit>(counter, rank, lane); });
+        rank_groups(
+            [&](int, const Group& counter, Group& rank) { rank_few_digits<kGroup, kUnit, kLanes>(counter, rank, lane, histogram); });
       } else {
         rank_groups([&](int, const Group& counter, Group& rank) { rank_by_atomics<kGroup, kUnit, Policy::kPermutePeriod>(counter, rank); });
       }
@@ -247,7 +263,7 @@ struct RankedTile {
 
   __device__ __forceinline__ void clear_histogram() const {
 #pragma unroll
-    for (int k = 0; k < 2; ++k) clear_shared_16_bytes(histogram + lane * 16 + k * 512);
+    for (int k = 0; k < 64 / kLanes; ++k) clear_shared_16_bytes(shared + warp * (kOffsets / kWarps) + lane * 16 + k * 512);
     __syncwarp();
   }
 };

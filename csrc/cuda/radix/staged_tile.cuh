@@ -28,6 +28,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
   using Base::kIndexed;
   using Base::kIndices;
   using Base::kItems;
+  using Base::kLanes;
   using Base::kOffsets;
   using Base::kPairs;
   using Base::kRecords;
@@ -64,22 +65,23 @@ struct StagedTile : RankedTile<Policy, kExact> {
       const uint32_t own_place = opaque(own);
       const uint32_t own_index = opaque(place.first + own);
 #pragma unroll
-      for (int k = 0; k < kGroup; ++k) at[k] = load_shared(digit_offset(first + k) | histogram);
+      for (int k = 0; k < kGroup; ++k) at[k] = load_shared(digit_offset(first + k) ^ histogram);
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) {
         const int item = first + k;
         at[k] += item & 1 ? ranks[item / 2] >> 16 : ranks[item / 2] & 0xffff;
         at[k] ^= swizzle(at[k]);
-        if (!kExact || own + item * 32 < place.items) {
-          store_shared(shared + kRecords + at[k] * kScale, Record::stage(input[item], own_place + item * 32, own_index + item * 32));
+        if (!kExact || own + item * kLanes < place.items) {
+          store_shared(shared + kRecords + at[k] * kScale,
+                       Record::stage(input[item], own_place + item * kLanes, own_index + item * kLanes));
           if constexpr (kSplit)
-            store_shared(shared + kIndices + at[k], kFromKeys ? own_index + item * 32 : input_index[kFromKeys ? 0 : item]);
+            store_shared(shared + kIndices + at[k], kFromKeys ? own_index + item * kLanes : input_index[kFromKeys ? 0 : item]);
         }
       }
     }
   }
 
-  // Must a stand after b? By the bits sorted so far, then by position; pads last. `index` is that of split records.
+  // Must a stand after b? By the bits sorted so far, then by position. `index` is that of split records.
   __device__ __forceinline__ bool after(const Word& a, uint32_t a_index, const Word& b, uint32_t b_index) const {
     const Code a_bits = view.sorted_bits(Record::key_of_word(a)), b_bits = view.sorted_bits(Record::key_of_word(b));
     if constexpr (kSplit)
@@ -89,7 +91,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
     else if constexpr (Record::kPair)
       return (static_cast<uint64_t>(a_bits) << 32 | a.x) > (static_cast<uint64_t>(b_bits) << 32 | b.x);
     else
-      return a_bits > b_bits || (is_pad(a) && !is_pad(b));
+      return a_bits > b_bits;
   }
 
   // Keys alone: a key that looks like a pad may as well be one.
@@ -218,12 +220,27 @@ struct StagedTile : RankedTile<Policy, kExact> {
     for (int k = 0; k < kCount; ++k) row[staged.offset[k]] = staged.index_of(k, place);
   }
 
+  // A key of 64 bits whose low word was sorted. The high word is the same all over the row.
+  __device__ __forceinline__ uint32_t high_word(const TilePlace& place) const {
+    return arguments.keys_in[place.row_start * 2 + 1];
+  }
+  __device__ __forceinline__ uint2* wide_keys_out() const {
+    return reinterpret_cast<uint2*>(arguments.keys_out);
+  }
+
   template <int kCount>
   __device__ __forceinline__ void store_outputs(const TilePlace& place, const StagedGroup<kCount>& staged) const {
     if (kOutputs == StepOutputs::kKeysAndInt64 || !kIndexed || arguments.keys_out != nullptr) {
-      Key* row = row_of(arguments.keys_out, place);
+      if constexpr (Policy::kKeyWords == 2) {
+        const uint32_t high = high_word(place);
+        uint2* row = row_of(wide_keys_out(), place);
 #pragma unroll
-      for (int k = 0; k < kCount; ++k) row[staged.offset[k]] = bits_of(staged.word[k]);
+        for (int k = 0; k < kCount; ++k) row[staged.offset[k]] = make_uint2(bits_of(staged.word[k]), high);
+      } else {
+        Key* row = row_of(arguments.keys_out, place);
+#pragma unroll
+        for (int k = 0; k < kCount; ++k) row[staged.offset[k]] = bits_of(staged.word[k]);
+      }
     }
     if constexpr (kIndexed) {
       if (kOutputs == StepOutputs::kKeysAndInt64 || arguments.index_bytes == 8)
@@ -253,7 +270,12 @@ struct StagedTile : RankedTile<Policy, kExact> {
         if constexpr (kSplit) arguments.record_indices[role.target][position] = index;
       }
     } else {
-      if (!kIndexed || arguments.keys_out != nullptr) arguments.keys_out[position] = bits_of(staged.word[0]);
+      if (!kIndexed || arguments.keys_out != nullptr) {
+        if constexpr (Policy::kKeyWords == 2)
+          wide_keys_out()[position] = make_uint2(bits_of(staged.word[0]), high_word(place));
+        else
+          arguments.keys_out[position] = bits_of(staged.word[0]);
+      }
       if constexpr (kIndexed) {
         if (arguments.index_bytes == 8)
           store_wide_index(arguments, position, index);
@@ -315,7 +337,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
             a_index = load_shared(shared + kIndices + a_at);
             b_index = load_shared(shared + kIndices + b_at);
           }
-          if (!after(a, a_index, b, b_index)) continue;
+          if (!after(a, a_index, b, b_index) && !(!kIndexed && is_pad(a) && !is_pad(b))) continue;
           exchanged = true;
           store_shared(shared + kRecords + a_at * kScale, b);
           store_shared(shared + kRecords + b_at * kScale, a);

@@ -32,31 +32,35 @@ __device__ __forceinline__ void rank_by_atomics(const uint32_t (&counter)[kGroup
 }
 
 // For few digits: atomics on one address are served one lane at a time. A group of one digit needs none; else the two first digits of each
-// 32 items are taken by ballot and only the rest by atomics.
-template <int kGroup, uint32_t kUnit>
-__device__ __forceinline__ void rank_few_digits(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t lane) {
-  const uint32_t first = __shfl_sync(~0u, counter[0], 0);
+// 32 items are taken by ballot and only the rest by atomics. kLanes lanes share a histogram, at whose address the counter of digit 0 lies.
+template <int kGroup, uint32_t kUnit, int kLanes>
+__device__ __forceinline__ void rank_few_digits(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t lane,
+                                                uint32_t histogram) {
+  const uint32_t sharing = kLanes == 32 ? ~0u : ((1u << kLanes % 32) - 1) << lane / kLanes * kLanes;
+  const uint32_t below = lanes_below() & sharing;
+  auto digit_of = [&](int k) { return kLanes == 32 ? counter[k] : counter[k] ^ histogram; };
+  const uint32_t first = __shfl_sync(~0u, digit_of(0), 0);
   uint32_t different = 0;
 #pragma unroll
-  for (int k = 0; k < kGroup; ++k) different |= counter[k] ^ first;
+  for (int k = 0; k < kGroup; ++k) different |= digit_of(k) ^ first;
   if (!__any_sync(~0u, different)) {
-    const uint32_t start = load_shared(first) + lane * kUnit;
+    const uint32_t start = load_shared(counter[0]) + __popc(below) * kUnit;
     __syncwarp();
-    if (lane == 0) store_shared(first, start + kGroup * 32 * kUnit);
+    if (below == 0) store_shared(counter[0], start + kGroup * kLanes * kUnit);
     __syncwarp();
 #pragma unroll
-    for (int k = 0; k < kGroup; ++k) rank[k] = start + k * 32 * kUnit;
+    for (int k = 0; k < kGroup; ++k) rank[k] = start + k * kLanes * kUnit;
     return;
   }
-  const uint32_t below = lanes_below();
   uint32_t same[kGroup];
 #pragma unroll
   for (int k = 0; k < kGroup; ++k) {
-    const uint32_t counter0 = __shfl_sync(~0u, counter[k], 0);
-    const uint32_t same0 = __ballot_sync(~0u, counter[k] == counter0);
-    const uint32_t counter1 = __shfl_sync(~0u, counter[k], ~same0 != 0 ? __ffs(~same0) - 1 : 0);
-    const uint32_t same1 = __ballot_sync(~0u, counter[k] == counter1);
-    same[k] = counter[k] == counter0 ? same0 : counter[k] == counter1 ? same1 : 0;
+    const uint32_t digit = digit_of(k);
+    const uint32_t digit0 = __shfl_sync(~0u, digit, 0);
+    const uint32_t same0 = __ballot_sync(~0u, digit == digit0);
+    const uint32_t digit1 = __shfl_sync(~0u, digit, ~same0 != 0 ? __ffs(~same0) - 1 : 0);
+    const uint32_t same1 = __ballot_sync(~0u, digit == digit1);
+    same[k] = (digit == digit0 ? same0 : digit == digit1 ? same1 : 0) & sharing;
   }
 #pragma unroll
   for (int k = 0; k < kGroup; ++k) {
