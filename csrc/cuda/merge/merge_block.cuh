@@ -41,6 +41,9 @@ struct MergeKeys {
   __device__ U ordered(U key) const { return static_cast<U>((key ^ order.complement) - order.lowest); }
   __device__ U code(U key) const { return order.code_of_ordered(ordered(key)); }
 
+  // True if different keys never compare equal.
+  __device__ bool tells_all_apart() const { return order.clamp == kSentinel && order.zero == 0; }
+
   __device__ bool is_special(U key) const {
     if (key == kSentinel) return true;
     const U value = ordered(key);

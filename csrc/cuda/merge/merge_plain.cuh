@@ -23,7 +23,7 @@ enum class TileOrder : int {
   kRising,   // their bits, as unsigned numbers
   kFalling,  // the same, the greatest first
   kEncoded,  // keys of both signs: as merge keys, into which the tile is turned first
-  kSpecial,  // by codes: zeros of both signs, NaNs or sentinels are among them
+  kSpecial,  // by codes: there are keys among them that differ and compare equal, zeros of both signs or NaNs
   kUnknown   // kEncoded or kSpecial, which takes a look at every key
 };
 
@@ -81,12 +81,12 @@ struct TileEnds {
     return lane() / 2 == 1 ? b[last ? b_length - 1 : 0] : a[last ? a_length - 1 : 0];
   }
 
-  // Of what load() returned, for a whole warp.
-  __device__ TileOrder order(const MergeKeys<U>& keys, U mine) const {
+  // Of what load() returned, for a whole warp. Without positions a sentinel is as good as a key that equals it.
+  __device__ TileOrder order(const MergeKeys<U>& keys, U mine, bool keys_alone) const {
     constexpr int kTop = KeyOrder<U>::kBits - 1;
     const U other = static_cast<U>(__shfl_down_sync(~0u, mine, 1));
     const bool may_be_special = asks() && lane() % 2 == 0 && keys.may_be_special_between(mine, other);
-    if (__ballot_sync(~0u, may_be_special) != 0) return TileOrder::kUnknown;
+    if (!(keys_alone && keys.tells_all_apart()) && __ballot_sync(~0u, may_be_special) != 0) return TileOrder::kUnknown;
     const unsigned asking = __ballot_sync(~0u, asks());
     const unsigned negative = __ballot_sync(~0u, asks() && mine >> kTop != 0);
     if (negative != 0 && negative != asking) return TileOrder::kEncoded;
@@ -244,8 +244,20 @@ struct HeadsOfA {
   uint32_t begin, end;
 };
 
+// Whether the keys at [begin, begin + bytes) all are `key`.
+template <class U>
+__device__ bool all_equal(uint32_t begin, uint32_t bytes, KeyItem<U> key) {
+#pragma unroll 1
+  for (uint32_t done = 0; done < bytes; done += sizeof(U)) {
+    if (load_shared_key<U>(begin + done) != key) return false;
+  }
+  return true;
+}
+
+// Behind the last of a row's a, sentinels may have been taken for keys of b that equal them; then the heads say so, but the outputs are the
+// same, and the head of a is taken to be where a ends.
 template <int kThreads, class U, int kItems>
-__device__ HeadsOfA merge_plain_tile(const void* shared, const PlainWindow& window, ThreadKeys<U, kItems>& outputs) {
+__device__ HeadsOfA merge_plain_tile(const void* shared, const PlainWindow& window, U sentinel, ThreadKeys<U, kItems>& outputs) {
   constexpr uint32_t kBytes = sizeof(U);
   constexpr uint32_t kWord = KeyWord<U>::kCount;
   const int rank = min(static_cast<int>(threadIdx.x) * kItems, window.outputs());
@@ -259,7 +271,13 @@ __device__ HeadsOfA merge_plain_tile(const void* shared, const PlainWindow& wind
     return HeadsOfA{head,
                     merge_plain_thread<kItems, kFalling, U>(head, a + b + rank * kBytes - head, threshold, outputs) - surplus * kBytes};
   };
-  return window.order == TileOrder::kFalling ? merge(std::true_type{}) : merge(std::false_type{});
+  HeadsOfA heads = window.order == TileOrder::kFalling ? merge(std::true_type{}) : merge(std::false_type{});
+  const uint32_t a_end = a + window.a_length * kBytes;
+  if (window.a_behind == 0 && heads.end > a_end) {
+    const uint32_t b_head = a + b + (rank + kItems) * kBytes - surplus * kBytes - heads.end;
+    if (all_equal<U>(b_head, heads.end - a_end, sentinel)) heads.end = a_end;
+  }
+  return heads;
 }
 
 // The same for tiles with special keys, of merge keys: writes each output at once, to global memory.

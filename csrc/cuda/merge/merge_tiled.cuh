@@ -81,6 +81,7 @@ __global__ void __launch_bounds__(kThreads, 1024 / kThreads) merge_tiled_kernel(
   __shared__ TileSplits<kThreads> splits;
   const MergeKeys<U> keys(m.order);
 
+  start_after_predecessor();
   const int64_t tiles = m.rows * m.pieces_per_row;
   for (int64_t work = blockIdx.x; work < tiles; work += gridDim.x) {
     const int64_t row = work / m.pieces_per_row;
@@ -95,7 +96,7 @@ __global__ void __launch_bounds__(kThreads, 1024 / kThreads) merge_tiled_kernel(
     const U* const elements = reinterpret_cast<const U*>(shared_words);
     TileWindow window{a.offset, inputs.a_length, a.count * Shape::kWord + b.offset, inputs.b_length, inputs.a_length + inputs.b_length,
                       false};
-    if (__syncthreads_or(threadIdx.x < 32 && ends.order(keys, end) == TileOrder::kUnknown)) {
+    if (__syncthreads_or(threadIdx.x < 32 && ends.order(keys, end, false) == TileOrder::kUnknown)) {
       const bool a_special = find_special_keys<kThreads>(elements + window.a_begin, ends.a_length, keys);
       const bool b_special = find_special_keys<kThreads>(elements + window.b_begin, ends.b_length, keys);
       window.special = __syncthreads_or(a_special || b_special);

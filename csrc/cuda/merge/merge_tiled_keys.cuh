@@ -34,6 +34,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) merge_tiled_keys_kernel(con
   const MergeKeys<U> keys(m.order);
   const U sentinel = keys.decode(MergeKeys<U>::kSentinel);
 
+  start_after_predecessor();
   const int64_t tiles = m.rows * m.pieces_per_row;
   for (int64_t work = blockIdx.x; work < tiles; work += gridDim.x) {
     const int64_t row = work / m.pieces_per_row;
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) merge_tiled_keys_kernel(con
     load_span<kThreads>(inputs.b, gap + Tile::kGapWords, sentinel);
     if (inputs.a_behind == 0 && threadIdx.x < Tile::kGapWords) gap[threadIdx.x] = word_of(sentinel).vector;
     if (threadIdx.x < 32) {
-      const TileOrder order = ends.order(keys, end);
+      const TileOrder order = ends.order(keys, end, true);
       if (threadIdx.x == 0) shared_order = order;
     }
     wait_for_copies();
@@ -68,7 +69,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks) merge_tiled_keys_kernel(con
     ThreadKeys<U, kItems> outputs;
     const HeadsOfA mine =
         special ? merge_special_tile<kItems>(elements, keys, window, m.keys_out + row * m.row_outputs() + search.bounds.rank_low)
-                : merge_plain_tile<kThreads>(shared_words, window, outputs);
+                : merge_plain_tile<kThreads>(shared_words, window, window.order == TileOrder::kEncoded ? MergeKeys<U>::kSentinel : sentinel,
+                                             outputs);
     if (threadIdx.x % 32 == 0) begins[threadIdx.x / 32] = mine.begin;
     __syncthreads();  // the inputs have been read
     if (!special) outputs.template put<kThreads>(elements, keys, window.order == TileOrder::kEncoded);
