@@ -80,6 +80,14 @@ inline SortExplanation explain_rows(const SortProblem& problem, const RowPlan& p
   if (plan.kernel == RowKernel::kBlock) step.tile = int64_t{plan.threads} * plan.items;
   if (plan.kernel == RowKernel::kRegisters) step.tile = int64_t{plan.threads} * plan.items;
   if (plan.far_keys) step.bytes_read *= 2;  // once for the words, once for the values
+  if (plan.cluster_threads > 0) {
+    step.name = "sort a row to a cluster of " + std::to_string(kRowClusterBlocks) + " blocks";
+    step.blocks = problem.rows * kRowClusterBlocks;
+    step.threads = plan.cluster_threads;
+    step.tile = row_part_length(static_cast<int>(problem.length));
+    step.shared_bytes = plan.cluster_shared_bytes;
+    step.bytes_read *= 2;
+  }
   result.steps = {step};
   result.workspace_bytes = plan.workspace_bytes;
   return result;

@@ -17,6 +17,7 @@
 
 #include "row_plan.h"
 #include "sort_problem.h"
+#include "word_layout.h"
 
 namespace gpusort {
 
@@ -68,22 +69,6 @@ constexpr int64_t kStaticSharedBytes = 5120;  // the kernel's own variables and 
 
 }  // namespace grid_sort_shapes
 
-// Places of shared memory are padded so that threads at a stride of 2, 4 or 8 words use different banks.
-GPUSORT_HD constexpr int grid_code_place(int place) {
-  return place + (place >> 4);
-}
-GPUSORT_HD constexpr int grid_index_place(int place) {
-  return place + (place >> 5);
-}
-
-// Words of keys to 32 bits are (code, index) in 64 bits; those of 64-bit keys have their indices in an array of their own.
-GPUSORT_HD constexpr int grid_shared_codes_bytes(int places) {
-  return (grid_code_place(places) * 8 + 15) / 16 * 16;
-}
-GPUSORT_HD constexpr int grid_shared_word_bytes(bool wide, int places) {
-  return grid_shared_codes_bytes(places) + (wide ? (grid_index_place(places) * 4 + 15) / 16 * 16 : 0);
-}
-
 // Samples of different tiles are staggered, so that tiles that resemble each other (periodic data) do not all sample the same keys.
 GPUSORT_HD int grid_sample_offset(int tile_of_row, int gap) {
   return static_cast<int>((static_cast<uint32_t>(tile_of_row) * 2654435769u >> 16) % static_cast<uint32_t>(gap));
@@ -109,18 +94,6 @@ inline bool set_grid_bucket_capacity(GridSortPlan& plan, int capacity) {
   plan.piece_samples = capacity / plan.piece_gap - plan.tiles_per_row;
   if (bound <= capacity) return true;
   return plan.piece_samples >= 1 && (bound / plan.piece_gap) / plan.piece_samples + 1 <= kGridMaxPieces;
-}
-
-// Words that are sorted by short stand-ins: the words themselves, the stand-ins, and what is kept of long runs of equal ones.
-GPUSORT_HD constexpr int grid_held_bytes(bool wide, int places) {
-  return static_cast<int>(round_up(int64_t{places} * 8, 16) + (wide ? round_up(int64_t{places} * 4, 16) : 0));
-}
-GPUSORT_HD constexpr int grid_short_bytes(int places) {
-  return static_cast<int>(round_up((int64_t{places} + places / 32 + 1) * 4, 16));
-}
-GPUSORT_HD constexpr int grid_packed_bytes(bool wide, int places) {
-  constexpr int kItems = 8;  // to a thread, or fewer
-  return grid_held_bytes(wide, places) + grid_short_bytes(places) + static_cast<int>(round_up(long_run_bytes(8, places, kItems), 16));
 }
 
 GPUSORT_HD constexpr int grid_sort_bytes(bool wide, GridWords words, int places) {
