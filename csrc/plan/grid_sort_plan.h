@@ -102,11 +102,14 @@ GPUSORT_HD constexpr int grid_sort_bytes(bool wide, GridWords words, int places)
 
 namespace grid_sort_detail {
 
-// Stand-ins take a few steps before and after. They pay where a word is 12 bytes or a thread has many. Keys to 16 bits have so many equal
-// leading bits that putting them right would take longer.
+// Stand-ins take a few steps before and after. They pay where a word is 12 bytes or a thread has many, which it has twice as many of in a
+// bucket: 2^17 float32 19.9 us exact, 19.2 with short buckets (H200). Keys to 16 bits have so many equal leading bits that putting them
+// right would take longer.
 inline GridWords words_of(const grid_sort_shapes::Shape& shape, int key_bytes) {
   if (key_bytes == 8) return GridWords::kPacked;
-  return key_bytes == 4 && shape.items >= 4 ? GridWords::kPacked : GridWords::kExact;
+  if (key_bytes < 4) return GridWords::kExact;
+  if (shape.items >= 4) return GridWords::kPacked;
+  return shape.threads * shape.items >= 1024 ? GridWords::kPackedBuckets : GridWords::kExact;
 }
 
 inline int64_t tiles_per_row(const grid_sort_shapes::Shape& shape, int64_t length) {
