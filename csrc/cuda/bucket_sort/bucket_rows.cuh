@@ -11,9 +11,9 @@
 // compare (key, index), no two of them equal, so the result is exact and stable whatever that order was.
 //
 // Few buckets need more than that. Those in which flat forms are out of order, or of floats of many magnitudes, go through the exact map
-// (bucket_maps.cuh); those of few values are counted value by value (bucket_values.cuh). What has a bin of more than kMostInBin keys all
-// the same, since ranking is quadratic in that, and what is larger than a block takes, is left to bucket_rest.cuh. Invariant after the
-// scatter: a record of an earlier bin is below, one of a later bin above. So reading past a bin's end counts nothing.
+// (bucket_maps.cuh); those with a bin of more than kMostInBin keys, most often copies of one value, are counted stably (bucket_crowds.cuh).
+// What fails there too, and what is larger than a block takes, is left to bucket_rest.cuh. Invariant after the scatter: a record of an
+// earlier bin is below, one of a later bin above. So reading past a bin's end counts nothing.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,12 @@
 #include "../primitives/block_scan.cuh"
 #include "../primitives/dependent_launch.cuh"
 #include "../rows/warp_reduce.cuh"
+#include "bucket_crowds.cuh"
 #include "bucket_maps.cuh"
 #include "bucket_records.cuh"
-#include "bucket_values.cuh"
 
 namespace gpusort {
 
-constexpr uint32_t kMostInBin = 64;
 constexpr uint32_t kMostPerValue = 8;   // keys to a value, if the bucket's range were full
 constexpr uint32_t kFewMagnitudes = 8;  // binary ones, in which codes spread about as evenly as numbers
 
@@ -40,16 +39,17 @@ struct BucketNotes {
   uint32_t totals[32];
 };
 
-template <class U, int kThreads, int kItems, int kBinsPerFourKeys, bool kNumbered, int kRankTogether>
+template <class U, int kThreads, int kItems>
 struct BucketRows {
   using Records = BucketRecords<U>;
   using Record = typename Records::Record;
   using Flat = typename Records::Flat;
   static constexpr int kWarps = kThreads / 32;
   static constexpr int kCapacity = kThreads * kItems;
-  static constexpr int kGroup = 4;     // keys that are loaded at a time
-  static constexpr int kBatch = 8;     // indices that are loaded at a time
-  static constexpr int kRankStep = 2;  // records that are compared at a time
+  static constexpr int kGroup = 4;         // keys that are loaded at a time
+  static constexpr int kBatch = 8;         // indices that are loaded at a time
+  static constexpr int kRankTogether = 2;  // records that are ranked at a time
+  static constexpr int kRankStep = 2;      // and with how many others at a time
   static_assert(kItems % kBatch == 0, "");
   static_assert(kWarps > 1 && (kWarps & (kWarps - 1)) == 0 && kRankStep <= kRecordPads, "");
 
@@ -68,7 +68,7 @@ struct BucketRows {
         size(span.size),
         notes(shared),
         counters(storage + 16),
-        vectors(min((span.size * kBinsPerFourKeys / 4 + 4 * kThreads - 1) / (4 * kThreads), static_cast<uint32_t>(kItems / 4))),
+        vectors((span.size + 4 * kThreads - 1) / (4 * kThreads)),
         records(storage + bucket_counter_bytes(kThreads, kItems), kCapacity) {}
 
   __device__ __forceinline__ uint32_t bins() const { return vectors * (4 * kThreads); }
@@ -126,13 +126,9 @@ struct BucketRows {
   __device__ __forceinline__ void count(const Flat (&held)[kItems], const FlatMap<U>& map, uint32_t (&numbers)[kItems / 4]) const {
     for_each_item([&](int e) {
       const uint32_t counter = counters + map.bin(held[e]) * 4;
-      if constexpr (kNumbered) {
-        const uint32_t number = fetch_add_shared(counter, 1);
-        if (e % 4 == 0) numbers[e / 4] = 0;
-        numbers[e / 4] += number << (e % 4 * 8);
-      } else {
-        add_shared(counter, 1);
-      }
+      const uint32_t number = fetch_add_shared(counter, 1);
+      if (e % 4 == 0) numbers[e / 4] = 0;
+      numbers[e / 4] += number << (e % 4 * 8);
     });
   }
 
@@ -196,11 +192,7 @@ struct BucketRows {
           const int e = first + k;
           if (e * kThreads + thread < size) {
             const uint32_t counter = counters + map.bin(held[e]) * 4;
-            if constexpr (kNumbered) {
-              records.set(load_shared(counter) + (numbers[e / 4] >> (e % 4 * 8) & 0xff), Record{held[e], batch[k]});
-            } else {
-              records.set(fetch_add_shared(counter, 1), Record{held[e], batch[k]});
-            }
+            records.set(load_shared(counter) + (numbers[e / 4] >> (e % 4 * 8) & 0xff), Record{held[e], batch[k]});
           }
         }
       }
@@ -210,9 +202,9 @@ struct BucketRows {
     __syncthreads();
   }
 
-  // begins: where the begins of the bins lie, followed by the end of the last. kTogether: records that are ranked at a time.
-  template <int kTogether, class Map>
-  __device__ __forceinline__ void rank_and_write(const Map& map, uint32_t begins) const {
+  // bounds(record, place): of the records among which to rank it. kTogether: records that are ranked at a time.
+  template <int kTogether, class Map, class Bounds>
+  __device__ __forceinline__ void rank_and_write(const Map& map, Bounds bounds) const {
     const BucketOutput<U> output(bucket);
 #pragma unroll 1
     for (uint32_t place = thread; place < size; place += kTogether * kThreads) {
@@ -225,9 +217,9 @@ struct BucketRows {
       }
 #pragma unroll
       for (int i = 0; i < kTogether; ++i) {
-        const uint32_t begin = begins + map.bin(mine[i].key) * 4;
-        rank[i] = other[i] = load_shared(begin);
-        end[i] = load_shared(begin + 4);
+        const uint2 among = bounds(mine[i], place + i * kThreads);
+        rank[i] = other[i] = among.x;
+        end[i] = among.y;
       }
 #pragma unroll
       for (int i = 0; i < kTogether; ++i) {
@@ -247,6 +239,11 @@ struct BucketRows {
     }
   }
 
+  // Begin and end of a bin, from the address of its begin.
+  __device__ __forceinline__ static uint2 bin_bounds(uint32_t begin) {
+    return make_uint2(load_shared(begin), load_shared(begin + 4));
+  }
+
   // False, for all threads, when a bin holds too many; nothing is written then.
   __device__ __forceinline__ bool distribute(const Flat (&held)[kItems], const FlatMap<U>& map) const {
     uint32_t numbers[kItems / 4], batch[kBatch];
@@ -254,7 +251,7 @@ struct BucketRows {
     load_indices(0, batch);
     if (!scan(kMostInBin)) return false;
     scatter(held, numbers, map, batch);
-    rank_and_write<kRankTogether>(map, kNumbered ? counters : counters - 4);
+    rank_and_write<kRankTogether>(map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4); });
     return true;
   }
 
@@ -282,10 +279,10 @@ struct BucketRows {
     while (true) {
       for_each_key([&](Flat flat, uint32_t) { add_shared(counters + map.bin(flat) * 4, 1); });
       if (scan(kMostInBin)) break;
-      if (!map.by_number) return false;
-      map.by_number = false;
       clear_counters();
       __syncthreads();
+      if (!map.by_number) return false;
+      map.by_number = false;
     }
     set_pads();
     const uint32_t* indices = bucket.indices();
@@ -294,7 +291,7 @@ struct BucketRows {
       records.set(fetch_add_shared(counters + map.bin(flat) * 4, 1), Record{flat, index});
     });
     __syncthreads();
-    rank_and_write<1>(map, counters - 4);
+    rank_and_write<1>(map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4 - 4); });
     return true;
   }
 
@@ -304,9 +301,44 @@ struct BucketRows {
     return bucket.arguments.is_float && high - low > (Flat{kFewMagnitudes} << kFractionBits);
   }
 
-  // By codes, for what the flat map does not serve. `low` and `high`: of the flat forms. The counters are in any state.
-  __device__ __forceinline__ bool sort_exactly(Flat low, Flat high) const {
+  // The middle one of the codes of three keys. `alike`: two of them are equal, so the bucket is likely crowded.
+  __device__ __forceinline__ Flat middle_code(const ExactMap<U>& map, bool& alike) const {
+    const U* keys = bucket.keys();
+    const Flat a = map.code(order.flat(keys[0])), b = map.code(order.flat(keys[size / 2])), c = map.code(order.flat(keys[size - 1]));
+    alike = a == b || b == c || a == c;
+    return max(min(a, b), min(max(a, b), c));
+  }
+
+  // False, for all threads, when different codes crowd together. The counters are zero.
+  __device__ __forceinline__ bool sort_crowd(BucketCrowds<U, kThreads>& crowds) const {
+    set_pads();
+#pragma unroll 1
+    for (int attempt = 0;; ++attempt) {
+      crowds.count();
+      scan(~0u);
+      crowds.scatter();
+      if (crowds.each_value || !__syncthreads_or(crowds.falls())) {
+        crowds.write();
+        return true;
+      }
+      Flat common = static_cast<Flat>(~Flat{0}), any = 0;
+      if (!__syncthreads_or(crowds.falls_in_large_group(common))) {
+        rank_and_write<1>(crowds.map, [&](const Record& record, uint32_t place) { return crowds.bounds_to_rank(record, place); });
+        return true;
+      }
+      if (attempt == 1) return false;
+      reduce_range(common, any);
+      crowds.pivot = common;
+      clear_counters();
+      __syncthreads();
+    }
+  }
+
+  // By codes, for what the flat map does not serve. `crowded`: a bin of it held too many. The notes are those of the flat range still,
+  // which keeps it out of registers in between; the counters are in any state.
+  __device__ __forceinline__ bool sort_exactly(bool crowded) const {
     const KeyOrder<U>& codes = bucket.arguments.order;
+    const Flat low = warp_min(notes.lowest[thread % kWarps]), high = warp_max(notes.highest[thread % kWarps]);
     __syncthreads();
     clear_counters();
     Flat low_code = ~Flat{0}, high_code = 0;
@@ -320,23 +352,26 @@ struct BucketRows {
       copy_bucket(bucket, thread, kThreads);
       return true;
     }
-    const BucketValues<U, kThreads> values{bucket, order, records, counters, low_code, high_code};
-    if (values.fit(bins())) {
-      values.count();
-      scan(~0u);
-      values.scatter();
-      values.write();
-      return true;
-    }
+    const bool has_numbers = bucket.arguments.is_float && !order.may_hold_nan(static_cast<U>(low), static_cast<U>(high));
+    const bool each_value = high_code - low_code < bins() / kWarps;
     ExactMap<U> map(bucket.arguments, order, low_code, high_code, bins());
-    if (bucket.arguments.is_float && !order.may_hold_nan(static_cast<U>(low), static_cast<U>(high))) map.cut_by_number(low, high);
-    return distribute_exactly(map);
+    bool alike;
+    const Flat pivot = middle_code(map, alike);
+    if (!each_value && !crowded && !alike) {
+      if (has_numbers) map.cut_by_number(low, high);
+      if (distribute_exactly(map)) return true;
+    }
+    ExactMap<U> groups(bucket.arguments, order, low_code, high_code, bins() / kWarps - 2);
+    if (has_numbers) groups.cut_by_number(low, high);
+    BucketCrowds<U, kThreads> crowds{bucket, order, records, counters, groups, each_value, pivot};
+    return sort_crowd(crowds);
   }
 
   // False: left to bucket_rest.cuh.
   __device__ __forceinline__ bool sort() const {
-    Flat low = ~Flat{0}, high = 0;
+    bool crowded = false;
     {
+      Flat low = ~Flat{0}, high = 0;
       Flat held[kItems];
       if (thread == 0 && bucket.arguments.indices) prefetch_indices();
       load(held);
@@ -348,16 +383,19 @@ struct BucketRows {
       });
       reduce_range(low, high);
       const bool flat = high - low >= size / kMostPerValue && order.right_between(static_cast<U>(low), static_cast<U>(high));
-      if (flat && !many_magnitudes(low, high) && low != high && distribute(held, FlatMap<U>(low, high, bins()))) return true;
+      if (flat && !many_magnitudes(low, high) && low != high) {
+        if (distribute(held, FlatMap<U>(low, high, bins()))) return true;
+        crowded = true;
+      }
     }
-    return sort_exactly(low, high);
+    return sort_exactly(crowded);
   }
 };
 
-template <class U, int kThreads, int kItems, int kBlocksPerSm = bucket_blocks_per_sm(sizeof(U), kThreads, kItems), int kBinsPerFourKeys = 4,
-          bool kNumbered = true, int kRankTogether = 2>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm) bucket_rows_kernel(const __grid_constant__ BucketArguments<U> arguments) {
-  using Rows = BucketRows<U, kThreads, kItems, kBinsPerFourKeys, kNumbered, kRankTogether>;
+template <class U, int kThreads, int kItems>
+__global__ void __launch_bounds__(kThreads, bucket_blocks_per_sm(sizeof(U), kThreads, kItems))
+    bucket_rows_kernel(const __grid_constant__ BucketArguments<U> arguments) {
+  using Rows = BucketRows<U, kThreads, kItems>;
   start_after_predecessor();
   extern __shared__ uint4 shared_memory[];
   __shared__ BucketNotes<typename Rows::Flat> notes;
