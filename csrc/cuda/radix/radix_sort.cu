@@ -4,7 +4,8 @@
 //   2. digit_histogram.cu: one read counts all digits of all rows, and finds constant digits and sorted rows
 //   3. onesweep_pass.cuh: one slot per 8-bit digit, each one read and one write of the data; three launches, the first slot, all middle
 //      ones, and the last one. Which slots work, on which digit and between which buffers, is decided on the device (radix_control.cuh);
-//      one that is not needed leaves at once. 64-bit integers have three launches more, for the case that their low words are enough
+//      one that is not needed leaves at once. 64-bit integers have three launches more, for the case that their low words are enough.
+//      For 32-bit keys with int64 indices the tables lie in the outputs, and move_tables.cu moves them before the last slot
 //   4. 8-bit keys without indices need no slot: byte_runs.cu writes what was counted. 16-bit ones have a sort of their own:
 //      counting_sort_16.cu
 //   5. 64-bit keys whose high words are nearly all different are sorted by these alone; high_word_ties.cu then orders the few ties
@@ -25,6 +26,7 @@
 #include "digit_histogram.h"
 #include "equal_codes.h"
 #include "high_word_ties.h"
+#include "move_tables.h"
 #include "pass_arguments.h"
 #include "radix_control.cuh"
 #include "wide_pass.h"
@@ -40,7 +42,7 @@ Type* slice(void* workspace, int64_t offset) {
 
 // Control words, bins and look-back tables.
 void* tables_of(const SortProblem& problem, const RadixPlan& plan, void* workspace) {
-  return plan.borrowed_begin < 0 ? workspace : static_cast<int64_t*>(problem.indices_out) + plan.borrowed_begin;
+  return plan.borrowed_begin < 0 ? workspace : problem.keys_out;
 }
 
 // Both zeros, several NaNs, several bytes that mean True.
@@ -56,14 +58,22 @@ void set_tiles(PassArguments<Key>& arguments, int64_t tiles_per_row) {
   arguments.look_back_share = (arguments.look_back_rows + arguments.tiles - 1) / arguments.tiles;
 }
 
-bool has_slots(const RadixPlan& plan, PassKind kind) {
-  return kind == PassKind::kFirst || plan.passes >= (kind == PassKind::kLast ? 2 : 3);
+bool has_slots(const RadixPlan& plan, int key_bytes, PassKind kind) {
+  if (kind == PassKind::kMiddle) return plan.passes >= 3;
+  return plan.passes >= 2 || (kind == PassKind::kLast) == last_slot_takes_all(key_bytes, plan.indexed);
 }
 
+// Leaves `arguments` as the last slot needs them.
 template <class Key>
-cudaError_t launch_slots(PassArguments<Key> arguments, const RadixPlan& plan, cudaStream_t stream) {
+cudaError_t launch_slots(PassArguments<Key>& arguments, const RadixPlan& plan, cudaStream_t stream) {
   for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {
-    if (!has_slots(plan, kind)) continue;
+    if (!has_slots(plan, static_cast<int>(sizeof(Key)), kind)) continue;
+    if constexpr (sizeof(Key) == 4) {
+      if (kind == PassKind::kLast && plan.borrowed_begin >= 0) {
+        const cudaError_t error = launch_move_tables(arguments, plan, stream);
+        if (error != cudaSuccess) return error;
+      }
+    }
     set_tiles(arguments, plan.tiles_per_row[static_cast<int>(kind)]);
     const int grid = plan.grid[static_cast<int>(kind)];
     const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
@@ -151,12 +161,6 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   arguments.control = slice<RadixControl>(tables, plan.control_offset);
   arguments.bins = slice<uint32_t>(tables, plan.bins_offset);
   for (int table = 0; table < 2; ++table) arguments.look_back[table] = slice<uint32_t>(tables, plan.look_back_offset[table]);
-  if (plan.borrowed_begin >= 0) {
-    arguments.borrowed_begin = static_cast<uint64_t>(plan.borrowed_begin);
-    arguments.halved_begin = static_cast<uint64_t>(2 * plan.borrowed_begin - problem.numel());
-    arguments.records_end[1] = arguments.borrowed_begin;
-    arguments.records_rest = static_cast<uint2*>(problem.keys_out);
-  }
   arguments.look_back_rows = static_cast<uint32_t>(plan.look_back_words / kRadixBins);
   arguments.length = static_cast<uint32_t>(problem.length);
   arguments.rows = static_cast<uint32_t>(problem.rows);
