@@ -54,6 +54,20 @@ def test_float32_sort_takes_eight_bytes_an_element(n):
                 assert extra_bytes(call) <= 8 * n
 
 
+@pytest.mark.parametrize("n", [2**20, 2**20 + 1, 2**26])
+def test_int64_radix_sort_takes_twelve_bytes_an_element(n):
+    """Keys and 32-bit indices of one buffer, which begin at multiples of 256 bytes, and nothing else; also where low words are enough."""
+    for name in ("uniform", "ids_below_2^20", "sorted", "all_equal"):
+        x = make(name, n, torch.int64, "cuda")
+        calls = [lambda: gs.radix_sort(x), lambda: gs.radix_sort(x, descending=True), lambda: gs.radix_sort(x.view(torch.float64))]
+        if n > 2**24:
+            calls.append(lambda: gs.sort(x))
+        for call in calls:
+            assert requested_bytes(call) <= 12 * n + (256 if n % 64 else 0)
+            if n % 2**20 == 0:  # blocks of whole MiB need no rounding
+                assert extra_bytes(call) <= 12 * n
+
+
 @pytest.mark.parametrize("n", [2**24, 2**24 + 1, 2**26])
 def test_int32_indices_take_sixteen_bytes_an_element(n):
     """They are too small to serve as a buffer of records: 24 bytes with the results, torch 32."""
