@@ -108,8 +108,13 @@ def test_gradients_vmap_and_errors(device, name):
 
 def test_algorithms_have_one_list_on_every_device(device):
     names = allowed_options(lambda: gs.sort(torch.zeros(3, device=device), algorithm="no such"), "algorithm")
-    assert names == ["auto", "radix", "merge", "bitonic", "sample"]
+    assert names == ["auto", "radix", "merge", "bitonic", "sample", "rows", "grid", "buckets"]
     assert names == allowed_options(lambda: gs.sort(torch.zeros(3, device="meta"), algorithm="no such"), "algorithm")
+    x = torch.tensor([[3.0, 1.0, 2.0]], device=device)
+    for name in names:
+        assert gs.sort(x.to("meta"), algorithm=name).indices.shape == x.shape
+        compiled = torch.compile(lambda t, name=name: gs.sort(t, algorithm=name), backend="eager", fullgraph=True)
+        assert compiled(x).indices.tolist() == [[1, 2, 0]]
 
 
 # ---- the radix sort, step by step

@@ -27,7 +27,7 @@ REAL_DTYPES = (
     torch.float8_e5m2,
 )
 DTYPES = (*REAL_DTYPES, torch.complex64, torch.complex128)
-ALGORITHMS = ("auto", "radix", "merge", "bitonic", "sample")
+ALGORITHMS = ("auto", "radix", "merge", "bitonic", "sample", "rows", "grid", "buckets")
 RADIX_KERNELS = {"auto": (1, 2, 4, 8), "onesweep": (8,), "scan_scatter": (1,), "block": (1, 2, 4, 8)}  # with their digit_bits
 MERGE_KERNELS = ("auto", "sequential", "basic", "tiled", "circular")
 
