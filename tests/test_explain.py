@@ -80,10 +80,23 @@ def test_the_workspace_is_what_a_sort_allocates(n):
         assert abs(beyond - gs.explain(x).workspace_bytes) <= 2048
 
 
+def with_traits(**changed):
+    return gs.explain(on_meta(1 << 20), device_traits=gs._explain.DEVICES["h200"]._replace(**changed))
+
+
+@pytest.mark.filterwarnings("ignore:Named tensors")
+def test_a_dim_by_name():
+    named = torch.zeros(100, 4096).rename("row", "column")
+    for dim, name in enumerate(named.names):
+        assert gs.explain(named, name) == gs.explain(named, dim) == gs.explain(on_meta(100, 4096), dim)
+
+
+@pytest.mark.filterwarnings("ignore:Named tensors")
 def test_wrong_arguments():
     x = on_meta(10)
     for error, words, call in (
         (TypeError, "input must be a Tensor", lambda: gs.explain([1, 2])),
+        (NotImplementedError, "layout torch.sparse_coo", lambda: gs.explain(torch.eye(3).to_sparse())),
         (TypeError, "complex32", lambda: gs.explain(on_meta(3, dtype=torch.complex32))),
         (IndexError, "dim=3", lambda: gs.explain(x, 3)),
         (ValueError, "algorithm is 'quick'", lambda: gs.explain(x, algorithm="quick")),
@@ -94,6 +107,14 @@ def test_wrong_arguments():
         (ValueError, "values and indices are both False", lambda: gs.explain(x, values=False, indices=False)),
         (ValueError, "device_traits is 'z80'; allowed are 'h200'", lambda: gs.explain(x, device_traits="z80")),
         (TypeError, "device_traits must be", lambda: gs.explain(x, device_traits=3)),
+        (TypeError, "algorithm must be one of 'auto', 'radix'", lambda: gs.explain(x, algorithm=3)),
+        (TypeError, "kernel must be one of 'auto', 'onesweep'", lambda: gs.explain(x, algorithm="radix", kernel=3)),
+        (TypeError, "values must be a bool, not NoneType None", lambda: gs.explain(x, values=None)),
+        (RuntimeError, "dim is 'q'.*'row'", lambda: gs.explain(torch.zeros(3).rename("row"), "q")),
+        *((ValueError, "multiprocessors must be 1 to 65535", lambda n=n: with_traits(sm_count=n)) for n in (0, -1, 2**16, 2**40)),
+        *((ValueError, "traits are .*shared memory", lambda n=n: with_traits(shared_bytes_per_sm=n)) for n in (0, 2**25, 2**60)),
+        (ValueError, "device_traits.copy_bytes_per_second is 0", lambda: with_traits(copy_bytes_per_second=0)),
+        (TypeError, "device_traits.sm_count must be an int, not NoneType None", lambda: with_traits(sm_count=None)),
     ):
         with pytest.raises(error, match=words):
             call()
@@ -111,6 +132,12 @@ def test_the_command():
     assert "us at the copy rate of 4.30 TB/s" in result.stdout
     radix = command("--shape", "67108864", "--algorithm", "radix", "--keys-only", "--device-traits", "h200").stdout
     assert radix.strip() == str(gs.explain(on_meta(1 << 26), algorithm="radix", indices=False, device_traits="h200"))
-    for arguments, word in ((("--shape", "5", "--dim", "3"), "dim=3"), (("--shape", "5", "--dtype", "foo"), "foo"), ((), "--shape")):
+    for arguments, word in (
+        (("--shape", "5", "--dim", "3"), "dim=3"),
+        (("--shape", "5", "--dtype", "foo"), "'foo' is no dtype"),
+        (("--shape", "4,x"), "'4,x' is no shape"),
+        (("--shape", "99999999999,99999999999"), "fewer than 2**59 elements"),
+        ((), "--shape"),
+    ):
         wrong = command(*arguments)
         assert wrong.returncode == 2 and word in wrong.stderr and "Traceback" not in wrong.stderr

@@ -43,8 +43,10 @@ def _unfit_argument(found: re.Match) -> TypeError:
     elif argument == "index_dtype":
         allowed = "torch.int64, torch.int32 or None"
     elif argument == "algorithm":
-        argument = "algorithm" if op == "sort" else "kernel"
-        allowed = _one_of(ALGORITHMS if op == "sort" else RADIX_KERNELS if op == "radix_sort" else MERGE_KERNELS)
+        argument = "algorithm" if op in ("sort", "explain_sort") else "kernel"
+        allowed = _one_of(ALGORITHMS if argument == "algorithm" else RADIX_KERNELS if op == "radix_sort" else MERGE_KERNELS)
+    elif argument == "kernel":
+        allowed = _one_of(RADIX_KERNELS)
     shown = "" if actual == "Tensor" or not value or len(value) > 60 else f" {value}"
     return TypeError(f"{argument} must be {allowed}, not {actual}{shown}")
 
@@ -70,3 +72,17 @@ def raise_as_python_error(error: RuntimeError) -> NoReturn:
 def check_tensor(name: str, value: object) -> None:
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name} must be a Tensor, not {type(value).__name__}") from None
+
+
+def check_bool(name: str, value: object) -> None:
+    """An operator takes for a bool whatever has a truth value: None, 0.5, a Tensor."""
+    if value is True or value is False or isinstance(value, (int, torch.SymBool)):
+        return
+    if type(value).__name__ not in ("bool", "bool_"):  # NumPy's, by its names in NumPy 2 and 1
+        raise TypeError(f"{name} must be a bool, not {type(value).__name__}{'' if isinstance(value, torch.Tensor) else f' {value!r}'}")
+
+
+def dim_of_name(name: str, names: tuple[str | None, ...]) -> int:
+    if name not in names:
+        raise RuntimeError(f"dim is {name!r}, which is no name of a dimension of input; its names are {names}")
+    return names.index(name)

@@ -6,12 +6,13 @@ The plan is a function of shape, strides, dtype, options and a few numbers of th
 from __future__ import annotations
 
 import json
+import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from ._errors import check_tensor, raise_as_python_error
+from ._errors import check_bool, check_tensor, dim_of_name, raise_as_python_error
 
 _SHARE_OF_PEAK = 0.88  # what a copy reaches of the memory's rate: 4.3 of 4.9 TB/s on an H200
 
@@ -100,6 +101,12 @@ def _traits_for(input: Tensor, device_traits: DeviceTraits | str | None) -> Devi
         return DEVICES[device_traits]
     if not isinstance(device_traits, DeviceTraits):
         raise TypeError(f"device_traits must be a name, a DeviceTraits or None, not {type(device_traits).__name__}")
+    for name, value in zip(DeviceTraits._fields, device_traits):
+        is_rate = name == "copy_bytes_per_second"
+        if not isinstance(value, (int, float) if is_rate else int):
+            raise TypeError(f"device_traits.{name} must be {'a number' if is_rate else 'an int'}, not {type(value).__name__} {value!r}")
+        if is_rate and not 0 < value < math.inf:
+            raise ValueError(f"device_traits.{name} is {value}; it must be above 0 and finite")
     return device_traits
 
 
@@ -144,6 +151,12 @@ def explain(
         (5, 68, 1061)
     """
     check_tensor("input", input)
+    if input.layout is not torch.strided:
+        raise NotImplementedError(f"input has layout {input.layout}; sorts take dense tensors, of torch.strided")
+    for name, value in (("descending", descending), ("values", values), ("indices", indices)):
+        check_bool(name, value)
+    if isinstance(dim, str) and input.has_names():
+        dim = dim_of_name(dim, input.names)
     traits = _traits_for(input, device_traits)
     try:
         text = torch.ops.gpusort._explain_sort(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import platform
 import sys
 
@@ -54,16 +55,19 @@ def info() -> int:
 
 
 def _shape(text: str) -> tuple[int, ...]:
-    sizes = tuple(int(size) for size in text.split(",") if size.strip())
-    if any(size < 0 for size in sizes):
-        raise ValueError(f"{text} has a negative size")
+    try:
+        sizes = tuple(int(size) for size in text.split(",") if size.strip())
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no shape; give sizes with commas between them, as 4096,1000") from None
+    if any(size < 0 for size in sizes) or math.prod(sizes) >= 2**59:  # 16 bytes an element, in 63 bits
+        raise argparse.ArgumentTypeError(f"{text!r} is no shape; sizes must be 0 or more, and fewer than 2**59 elements in all")
     return sizes
 
 
 def _dtype(text: str) -> torch.dtype:
     dtype = getattr(torch, text.removeprefix("torch."), None)
     if not isinstance(dtype, torch.dtype):
-        raise ValueError(f"{text} is no dtype of torch")
+        raise argparse.ArgumentTypeError(f"{text!r} is no dtype of torch; allowed are float32, int64, bool, ...")
     return dtype
 
 
@@ -74,7 +78,7 @@ def _add_explain(commands) -> None:
     command.add_argument("--dim", type=int, default=-1)
     command.add_argument("--descending", action="store_true")
     command.add_argument("--index-dtype", type=_dtype)
-    command.add_argument("--algorithm", default="auto", help="auto, radix, merge, bitonic, sample")
+    command.add_argument("--algorithm", default="auto", help="auto, radix, merge, bitonic, sample, rows, grid, buckets")
     command.add_argument("--kernel", default="auto", help="of algorithm radix: onesweep, scan_scatter, block")
     command.add_argument("--digit-bits", type=int, help="of algorithm radix: bits per pass")
     command.add_argument("--begin-bit", type=int, default=0, help="of algorithm radix: the lowest bit to sort by")

@@ -2,6 +2,7 @@
 // shape, strides and dtype of the input, the options of the call, and what the planner knows of the device.
 #include <torch/csrc/stable/library.h>
 
+#include <cstdint>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -17,8 +18,12 @@ namespace {
 // The order of `traits` in the schema.
 DeviceTraits traits_of(const std::vector<int64_t>& traits) {
   check(traits.size() == 6, PythonError::kValue, "traits has ", traits.size(), " numbers; it must have 6");
-  check(traits[0] >= 1 && traits[1] >= 1 && traits[2] >= 1, PythonError::kValue, "traits are ", shape_text(traits),
-        "; multiprocessors and shared memory must be 1 or more");
+  const int64_t most[6] = {(1 << 16) - 1, 1 << 24, 1 << 24, INT32_MAX, 1 << 16, 1 << 16};  // products in a plan have room to spare
+  for (size_t i = 0; i < 6; ++i) {
+    const bool possible = traits[i] >= (i < 3 ? 1 : 0) && traits[i] <= most[i];
+    check(possible, PythonError::kValue, "traits are ", shape_text(traits), "; multiprocessors must be 1 to 65535, shared memory 1 to 2^24",
+          " bytes, L2 cache 0 to 2^31 - 1, compute capability 0 to 65536");
+  }
   return {static_cast<int>(traits[0]), traits[1], traits[2], traits[3], static_cast<int>(traits[4]), static_cast<int>(traits[5])};
 }
 
