@@ -6,6 +6,7 @@ behind.
 
 import gc
 
+import numpy as np
 import pytest
 import torch
 from cases import make, two_sorted
@@ -106,12 +107,38 @@ def test_options_of_a_wrong_type(device):
         ("kernel", "'circular'", lambda: gs.merge(x, x, kernel=3)),
         ("check", "bool", lambda: gs.merge(x, x, check="no")),
         ("index_dtype", "torch.int32", lambda: gs.sort(x, index_dtype="int32")),
+        ("index_dtype", "torch.int32", lambda: gs.sort(x, index_dtype="int64", out=(x, ids))),
         ("begin_bit", "int", lambda: gs.radix_sort(x, begin_bit="3")),
         ("end_bit", "int or None", lambda: gs.radix_sort(x, end_bit=2.5)),
         ("digit_bits", "int or None", lambda: gs.radix_sort(x, digit_bits="8")),
         ("max_value", "int or None", lambda: gs.radix_sort(ids, max_value=2.5)),
     ):
         refused(TypeError, call, f"{name} must be", allowed, "not")
+
+
+def test_what_has_a_truth_value_is_no_bool(device):
+    x, k = torch.arange(3.0, device=device), torch.arange(3, device=device)
+    matrix, offsets = x[:, None], torch.tensor([0, 3], device=device)
+    for value in (None, 0.5, "no", [], 1j, torch.tensor(True), torch.tensor([True, False])):
+        calls = [lambda name=name: getattr(gs, name)(x, descending=value) for name in ONE_TENSOR]
+        calls += [lambda name=name: getattr(gs, name)(x, descending=value) for name in ("merge_sort", "bitonic_sort", "sample_sort")]
+        calls += [
+            lambda: gs.sort_by_key(x, x, descending=value),
+            lambda: gs.sort_rows(matrix, value),
+            lambda: gs.explain(x, descending=value),
+        ]
+        calls += [lambda: gs.merge(x, x, descending=value), lambda: gs.merge_by_key(x, x, x, x, descending=value)]
+        calls += [lambda: gs.merge_many([x], descending=value), lambda: gs.co_rank(k, x, x, descending=value)]
+        for call in calls:
+            refused(TypeError, call, "descending must be a bool, not", type(value).__name__)
+        refused(TypeError, lambda: gs.lexsort([x, x], descending=[True, value]), "descending[1] must be a bool, not", type(value).__name__)
+        refused(TypeError, lambda: gs.merge(x, x, check=value), "check must be a bool, not", type(value).__name__)
+        refused(TypeError, lambda: gs.merge(x, x, return_indices=value), "return_indices must be a bool, not", type(value).__name__)
+        refused(TypeError, lambda: gs.merge_many(x, offsets, return_indices=value), "return_indices must be a bool", type(value).__name__)
+    for value in (None, 0.5, "no", torch.tensor(True)):
+        refused(TypeError, lambda: gs.lexsort([x, x], descending=value), "descending must be a bool, not", type(value).__name__)
+    for value in (1, np.bool_(True), np.True_):
+        assert gs.argsort(x, descending=value).tolist() == gs.lexsort([x, x], descending=value).tolist() == [2, 1, 0]
 
 
 def test_wrong_bounds(device):

@@ -92,6 +92,20 @@ def test_names_of_dimensions(named):
         gs.sort(plain, "score")
     with pytest.raises(RuntimeError, match=r"\ba has dimension names.*rename\(None\)"):
         gs.merge(named, named)
+    with pytest.raises(RuntimeError, match=r"keys\[1\] has dimension names.*rename\(None\)"):
+        gs.lexsort([plain, named])
+
+
+def test_names_of_rows_keys_and_values(named):
+    plain = named.rename(None)
+    values, indices = gs.sort_rows(named, True)
+    assert values.names == ("batch", "score") and indices.names == ("batch",)
+    assert torch.equal(values.rename(None), plain) and indices.rename(None).tolist() == [0, 1]
+    want = gs.sort_by_key(plain, -plain, dim=1)
+    for keys, moved, names in ((named, -plain, (None, None)), (plain, -named, named.names), (named, -named, named.names)):
+        got = gs.sort_by_key(keys, moved, dim="score" if keys is named else 1)
+        assert got[0].names == keys.names and got[1].names == names
+        assert all(torch.equal(g.rename(None), w) for g, w in zip(got, want))
 
 
 def test_names_and_gradients(named):

@@ -139,6 +139,7 @@ def test_errors(device):
     x = torch.zeros(3, 4, device=device)
     for error, match, call in (
         (ValueError, "keys is empty", lambda: gs.lexsort([])),
+        (ValueError, "keys has no dims", lambda: gs.lexsort(x[0, 0])),
         (ValueError, r"keys\[0\] has shape \[3, 4\] and keys\[1\] has shape \[3\]", lambda: gs.lexsort([x, x[:, 0]])),
         (ValueError, "descending has 1 elements.*2 keys", lambda: gs.lexsort([x, x], descending=[True])),
         (IndexError, "dim=2", lambda: gs.lexsort([x, x], 2)),

@@ -82,6 +82,18 @@ def test_gradients_flow_through_values(device):
     assert torch.equal(torch.func.jvp(lambda t: gs.sort_rows(t).values, (x.detach(),), (x.detach(),))[1], gs.sort_rows(x.detach()).values)
 
 
+def test_rows_without_columns_are_part_of_the_graph(device):
+    """A loss over no columns can be sent back, as over no rows."""
+    for shape in ((5, 0), (0, 3), (0, 0)):
+        x = torch.empty(shape, device=device, requires_grad=True)
+        values, indices = gs.sort_rows(x)
+        assert values.shape == shape and not indices.requires_grad
+        assert indices.tolist() == list(range(shape[0]))
+        values.sum().backward()
+        assert x.grad.shape == shape
+        assert torch.func.grad(lambda t: gs.sort_rows(t).values.sum())(x.detach()).shape == shape
+
+
 def test_vmap_compile_and_script(device):
     x = torch.randint(0, 3, (4, 50, 3), generator=torch.Generator().manual_seed(2)).to(device)
     batched = torch.vmap(gs.sort_rows)(x)

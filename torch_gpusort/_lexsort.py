@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ._autograd import _AFTER_AUTOGRAD, _permute, _registered, gradient_wanted
-from ._errors import raise_as_python_error
+from ._errors import check_bool, check_tensor, raise_as_python_error
 from ._fake import check_dtype, wrap_dim
 
 
@@ -61,16 +61,28 @@ def lexsort(keys: Tensor | Sequence[Tensor], dim: int = -1, descending: bool | S
     """
     if isinstance(keys, (str, bytes)) or not isinstance(keys, (Sequence, Tensor)):
         raise TypeError(f"keys must be a sequence of tensors, not {type(keys).__name__}")
+    if isinstance(keys, Tensor) and keys.dim() == 0:
+        raise ValueError("keys has no dims; a tensor of keys must have one or more, the first of which counts the keys")
     keys = list(keys)
     for i, key in enumerate(keys):
-        if not isinstance(key, Tensor):
-            raise TypeError(f"keys[{i}] must be a Tensor, not {type(key).__name__}")
+        check_tensor(f"keys[{i}]", key)
         if key.device != keys[0].device:
             raise RuntimeError(f"keys[0] is on {keys[0].device} and keys[{i}] on {key.device}; all must be on one device")
+        if not torch.compiler.is_compiling() and key.has_names():
+            raise RuntimeError(f"keys[{i}] has dimension names {key.names}, which are not taken here; drop them with rename(None)")
     if not keys:
         raise ValueError("keys is empty; it must hold one tensor or more")
-    directions = [descending] * len(keys) if isinstance(descending, bool) else list(descending)
-    return _run(torch.ops.gpusort.lexsort.default, [key.detach() for key in keys], dim, directions)
+    return _run(torch.ops.gpusort.lexsort.default, [key.detach() for key in keys], dim, _directions(descending, len(keys)))
+
+
+def _directions(descending: bool | Sequence[bool], keys: int) -> list[bool]:
+    if isinstance(descending, str) or not isinstance(descending, Iterable) or getattr(descending, "shape", None) == ():
+        check_bool("descending", descending)
+        return [descending] * keys
+    directions = list(descending)
+    for i, direction in enumerate(directions):
+        check_bool(f"descending[{i}]", direction)
+    return directions
 
 
 def sort_rows(input: Tensor, descending: bool = False) -> SortRowsResult:
@@ -97,8 +109,11 @@ def sort_rows(input: Tensor, descending: bool = False) -> SortRowsResult:
                 [2, 0],
                 [2, 1]])
     """
-    if not isinstance(input, Tensor):
-        raise TypeError(f"input must be a Tensor, not {type(input).__name__}")
+    check_tensor("input", input)
+    check_bool("descending", descending)
+    if not torch.compiler.is_compiling() and input.has_names():
+        values, indices = sort_rows(input.rename(None), descending)
+        return SortRowsResult(values.rename(*input.names), indices.rename(*input.names[:1]))
     return SortRowsResult(*_run(torch.ops.gpusort.sort_rows.default, input, descending))
 
 
@@ -155,8 +170,10 @@ def _batched_sort_rows(info, in_dims, self: Tensor, descending: bool = False):
 
 def _sort_rows_with_gradient(keyset, self: Tensor, descending: bool = False):
     op, below = torch.ops.gpusort.sort_rows.default, keyset & _AFTER_AUTOGRAD
-    if not gradient_wanted(self) or self.dim() != 2 or self.shape[1] == 0:
+    if not gradient_wanted(self) or self.dim() != 2:
         return op.redispatch(below, self, descending)
+    if self.shape[1] == 0:  # no element to point at
+        return self.clone(memory_format=torch.contiguous_format), op.redispatch(below, self, descending)[1]
 
     def compute(part: Tensor) -> tuple[Tensor, Tensor]:
         values, indices = op.redispatch(below, part, descending)

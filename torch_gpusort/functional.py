@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ._errors import check_tensor, raise_as_python_error
+from ._errors import check_bool, check_tensor, dim_of_name, raise_as_python_error
 
 _ops = torch.ops.gpusort
 _SortResult = torch.return_types.sort
@@ -85,7 +85,7 @@ def _call(op, unwatched, first: Tensor, *arguments, **options):
             return op(first, *arguments, **options)
     except (RuntimeError, AttributeError) as error:
         check_tensor("input", first)
-        if first.has_names():
+        if any(isinstance(tensor, Tensor) and tensor.has_names() for tensor in (first, *arguments)):
             return _call_named(op, first, *arguments, **options)
         raise_as_python_error(error)
 
@@ -112,9 +112,8 @@ def _call_named(op, first: Tensor, *arguments, **options):
     """Named tensors as torch.sort takes them: dim may be a name, and the results have the names of the input."""
     names = first.names
     if arguments and isinstance(arguments[0], str):
-        if arguments[0] not in names:
-            raise RuntimeError(f"dim is {arguments[0]!r}, which is no name of a dimension of input; its names are {names}")
-        arguments = (names.index(arguments[0]), *arguments[1:])
+        arguments = (dim_of_name(arguments[0], names), *arguments[1:])
+    arguments = (argument.rename(None) if isinstance(argument, Tensor) else argument for argument in arguments)
     results = _call(op, None, first.rename(None), *arguments, **options)
     if isinstance(results, Tensor):
         return results.rename(*names)
@@ -141,10 +140,10 @@ def sort(
         index_dtype: torch.int64 (the default) or torch.int32, which halves the memory of the indices; ValueError where the dimension is
             too long for it.
         algorithm: "auto" chooses by shape and dtype; "radix", "merge", "bitonic" and "sample" force one (see :func:`radix_sort`,
-            :func:`merge_sort`, :func:`bitonic_sort`, :func:`sample_sort`). "rows", "grid" and "buckets" force one of the GPU's sorts of what
-            fits on chip, where it takes the shape (:func:`explain` tells), else the radix sort. The result is the same.
-        out: (values, indices) to write to: a target of another shape is resized, strided targets and targets that
-            are the input itself are fine, another dtype or device is a RuntimeError.
+            :func:`merge_sort`, :func:`bitonic_sort`, :func:`sample_sort`). "rows", "grid" and "buckets" force one of the GPU's sorts of
+            what fits on chip, where it takes the shape (:func:`explain` tells), else the radix sort. The result is the same.
+        out: (values, indices) to write to: a target of another shape is resized, strided targets and targets that are the input itself
+            are fine, another dtype or device is a RuntimeError.
 
     Returns:
         The named tuple (values, indices) that torch.sort returns: new tensors of the shape of input, with torch.sort's strides.
@@ -165,6 +164,7 @@ def sort(
         tensor([[1, 0, 2],
                 [0, 2, 1]])
     """
+    check_bool("descending", descending)
     if out is not None:
         return _sort_out(input, dim, descending, index_dtype, algorithm, out)
     if index_dtype is None and algorithm == "auto":
@@ -176,6 +176,8 @@ def _sort_out(input, dim, descending, index_dtype, algorithm, out) -> torch.retu
     check_tensor("input", input)
     if not isinstance(out, (tuple, list)) or len(out) != 2 or not all(isinstance(target, Tensor) for target in out):
         raise TypeError("out must be a pair of tensors (values, indices)")
+    if index_dtype is not None and not isinstance(index_dtype, torch.dtype):
+        raise TypeError(f"index_dtype must be torch.int64, torch.int32 or None, not {type(index_dtype).__name__} {index_dtype!r}")
     for name, target, dtype in (("values", out[0], input.dtype), ("indices", out[1], index_dtype or torch.int64)):
         if target.dtype != dtype:
             raise RuntimeError(f"Expected out tensor {name} to have dtype {dtype}, but got {target.dtype} instead")
@@ -217,6 +219,7 @@ def argsort(
         >>> torch_gpusort.argsort(torch.tensor([0.5, -0.0, 0.0]))
         tensor([1, 2, 0])
     """
+    check_bool("descending", descending)
     if index_dtype is None:
         return _call(_argsort, _argsort_unwatched, input, dim, descending)
     return _call(_argsort, None, input, dim, descending, index_dtype=index_dtype)
@@ -248,6 +251,7 @@ def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
         >>> torch_gpusort.sort_keys(torch.tensor([3, 1, 2], dtype=torch.uint16), descending=True)
         tensor([3, 2, 1], dtype=torch.uint16)
     """
+    check_bool("descending", descending)
     return _call(_sort_keys, _sort_keys_unwatched, input, dim, descending)
 
 
@@ -294,6 +298,7 @@ def radix_sort(
         >>> torch_gpusort.radix_sort(torch.tensor([2, 0, -1, 1], dtype=torch.int32), end_bit=2).values
         tensor([ 0,  1,  2, -1], dtype=torch.int32)
     """
+    check_bool("descending", descending)
     if max_value is not None:
         _check_max_value(input, max_value)
     if begin_bit == 0 and end_bit is None and kernel == "auto" and digit_bits is None:
@@ -329,6 +334,7 @@ def merge_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.
         >>> torch_gpusort.merge_sort(torch.tensor([3, 1, 2])).indices
         tensor([1, 2, 0])
     """
+    check_bool("descending", descending)
     return _SortResult(_call(_ops.merge_sort.default, None, input, dim, descending))
 
 
@@ -350,6 +356,7 @@ def bitonic_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torc
         >>> torch_gpusort.bitonic_sort(torch.tensor([1, 3, 1, 2]), descending=True).indices
         tensor([1, 3, 0, 2])
     """
+    check_bool("descending", descending)
     return _SortResult(_call(_ops.bitonic_sort.default, None, input, dim, descending))
 
 
@@ -371,6 +378,7 @@ def sample_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch
         >>> torch_gpusort.sample_sort(torch.tensor([0.5, -0.0, 0.0])).indices
         tensor([1, 2, 0])
     """
+    check_bool("descending", descending)
     return _SortResult(_call(_ops.sample_sort.default, None, input, dim, descending))
 
 
@@ -404,6 +412,9 @@ def merge(
         >>> torch_gpusort.merge(torch.tensor([1, 4]), torch.tensor([2, 4, 9]), return_indices=True).indices
         tensor([0, 2, 1, 3, 4])
     """
+    check_bool("descending", descending)
+    check_bool("return_indices", return_indices)
+    check_bool("check", check)
     options = {"descending": descending}
     if check or kernel != "auto":
         options |= {"algorithm": kernel, "check": check}
@@ -432,6 +443,7 @@ def merge_by_key(a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Ten
         >>> values
         tensor([10, 20, 30])
     """
+    check_bool("descending", descending)
     return _call_many(_merge_by_key, _merge_by_key_unwatched, a_keys, a_values, b_keys, b_values, descending=descending)
 
 
@@ -467,6 +479,8 @@ def merge_many(
         >>> torch_gpusort.merge_many([torch.tensor([1, 4]), torch.tensor([2, 4]), torch.tensor([0])], return_indices=True)
         MergeResult(values=tensor([0, 1, 2, 4, 4]), indices=tensor([4, 0, 2, 1, 3]))
     """
+    check_bool("descending", descending)
+    check_bool("return_indices", return_indices)
     if isinstance(runs, Tensor):
         if offsets is None:
             raise ValueError("offsets is None; it is needed where runs is one tensor (a sequence of tensors needs none)")
@@ -563,6 +577,7 @@ def co_rank(k: Tensor, a: Tensor, b: Tensor, *, descending: bool = False) -> Ten
         >>> torch_gpusort.co_rank(torch.tensor([0, 2, 5]), torch.tensor([1, 4]), torch.tensor([2, 4, 9]))
         tensor([0, 1, 2])
     """
+    check_bool("descending", descending)
     return _call_many(_ops.co_rank.default, None, k, a, b, descending=descending)
 
 
@@ -597,6 +612,8 @@ def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool =
     if not values:
         return (sort_keys(keys, dim, descending),)
     sorted_keys, order = sort(keys, dim, descending)
+    if isinstance(dim, str):
+        dim = dim_of_name(dim, keys.names)
     return (sorted_keys, *(_take(tensor, dim, order) for tensor in values))
 
 

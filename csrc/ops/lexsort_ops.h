@@ -41,8 +41,7 @@ inline LexsortShape checked_lexsort(const std::vector<Tensor>& keys, int64_t dim
   shape.sizes = sizes_of(keys[0]);
   for (size_t i = 0; i < keys.size(); ++i) {
     const std::string name = "keys[" + std::to_string(i) + "]";
-    const auto device = keys[i].device(), expected = keys[0].device();
-    check(device == expected, PythonError::kRuntime, name, " is not on the device of keys[0]; all must be on one device");
+    check_same_device(keys[i], keys[0], name.c_str(), "keys[0]");
     check(sizes_of(keys[i]) == shape.sizes, PythonError::kValue, "keys[0] has shape ", shape_text(shape.sizes), " and ", name,
           " has shape ", shape_text(keys[i].sizes()), "; they must be equal");
     check_has_order(keys[i], name.c_str());
