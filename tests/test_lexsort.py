@@ -195,7 +195,12 @@ def test_gradients_flow_through_keys_and_values(device):
     keys = (torch.randperm(20, generator=generator).double() / 3).view(4, 5).to(device).requires_grad_()
     values = torch.randn(4, 5, generator=generator, dtype=torch.float64).to(device).requires_grad_()
     assert gradcheck(lambda k, v: gs.sort_by_key(k, v, v * 2, dim=0, descending=True), (keys, values))
-    eighths = torch.arange(5.0, device=device).to(torch.float8_e5m2).requires_grad_()
-    _, moved = gs.sort_by_key(torch.tensor([3, 1, 2, 5, 4], device=device), eighths)
-    (moved.float() * torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0], device=device)).sum().backward()
-    assert eighths.grad.float().tolist() == [3.0, 1.0, 2.0, 5.0, 4.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e5m2, torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.complex32], ids=name_of)
+def test_gradients_of_values_that_torch_does_not_index(device, dtype):
+    wide = torch.complex64 if dtype.is_complex else torch.float32
+    values = torch.arange(5.0, device=device).to(wide).to(dtype).requires_grad_()
+    _, moved = gs.sort_by_key(torch.tensor([3, 1, 2, 5, 4], device=device), values)
+    (moved.to(wide) * torch.arange(1.0, 6.0, device=device)).real.sum().backward()
+    assert values.grad.dtype is dtype and values.grad.to(wide).tolist() == [3.0, 1.0, 2.0, 5.0, 4.0]

@@ -24,22 +24,22 @@ _AFTER_AUTOGRAD = torch._C._after_autograd_keyset
 _registered: list[torch.library.Library] = []  # registrations live as long as their Library object
 
 
-def _is_float8(tensor: Tensor) -> bool:
-    return tensor.dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
+def _indexed_dtype(tensor: Tensor) -> torch.dtype:
+    """That of the tensor, or where torch does not index it, one that it does and that holds each of its values exactly."""
+    if tensor.dtype is torch.complex32:
+        return torch.complex64
+    return torch.float32 if tensor.is_floating_point() and tensor.element_size() == 1 else tensor.dtype
 
 
 def _take(source: Tensor, dim: int, indices: Tensor) -> Tensor:
     """source in the order of the results."""
-    if _is_float8(source):  # torch does not index these; float32 holds each of them exactly
-        return _take(source.float(), dim, indices).to(source.dtype)
-    return source.gather(dim, indices.long())
+    return source.to(_indexed_dtype(source)).gather(dim, indices.long()).to(source.dtype)
 
 
 def _send_back(gradient: Tensor, dim: int, indices: Tensor) -> Tensor:
     """The inverse of _take. Every element is written, because the indices are a permutation."""
-    if _is_float8(gradient):
-        return _send_back(gradient.float(), dim, indices).to(gradient.dtype)
-    return torch.empty_like(gradient).scatter(dim, indices.long(), gradient)
+    wide = gradient.to(_indexed_dtype(gradient))
+    return torch.empty_like(wide).scatter(dim, indices.long(), wide).to(gradient.dtype)
 
 
 def _differentiable(tensor: Tensor) -> bool:
