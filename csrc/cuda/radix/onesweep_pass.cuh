@@ -249,7 +249,7 @@ __global__ __launch_bounds__(Policy::kShape.threads,
   const int spacing = table_spacing<Policy>(arguments);
   if (arguments.may_use_low_words && arguments.low_words != sorted_by_low_words(arguments.control, spacing)) return;
   const uint32_t shared = shared_address(staging);
-  if constexpr (Policy::kKind == PassKind::kMiddle) {
+  if constexpr (Policy::kKind == PassKind::kMiddle && kMiddleSlotsInOneLaunch<typename Policy::Key, Policy::kIndexed>) {
 #pragma unroll 1
     for (int slot = 1;; ++slot) {
       const PassRole role = pass_role(arguments.control, PassKind::kMiddle, slot, arguments.passes);
@@ -257,6 +257,9 @@ __global__ __launch_bounds__(Policy::kShape.threads,
       const uint32_t written = OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
       wait_for_step(arguments.control->written_tiles + slot, written, arguments.tiles);
     }
+  } else if constexpr (Policy::kKind == PassKind::kMiddle) {
+    const PassRole role = pass_role(arguments.control, PassKind::kMiddle, arguments.middle_slot, arguments.passes);
+    if (role.active) OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
   } else {
     const PassRole role = pass_role(arguments.control, Policy::kKind, 0, arguments.passes, Policy::kLastTakesAll, spacing);
     if (!role.active) return;

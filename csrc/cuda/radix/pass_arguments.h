@@ -15,6 +15,12 @@ namespace gpusort {
 
 struct RadixControl;
 
+// Whether all middle slots are one launch, whose blocks wait for each other between two steps. It saves launches and tails, but the loop
+// takes registers, of which the 1024 threads of 32-bit pairs have none to spare: two steps 1010 us in a loop, 760 in two launches (H200,
+// 2^26).
+template <class Key, bool kIndexed>
+constexpr bool kMiddleSlotsInOneLaunch = sizeof(Key) == 8 || !kIndexed;
+
 // Keys as integers of 32 or 64 bits: what kernels compute with.
 template <class Key>
 using CodeOf = std::conditional_t<sizeof(Key) == 8, uint64_t, uint32_t>;
@@ -45,6 +51,7 @@ struct PassArguments {
   uint32_t tiles_per_row = 1;
   uint32_t tiles = 1;
   int passes = 1;
+  int middle_slot = 1;  // which one a launch is for, where they are not all in one
   int begin_bit = 0;
   int window_bits = 0;
   bool may_use_low_words = false;  // 64-bit integers, sorted by all bits: both forms are launched, see radix_control.cuh
@@ -53,8 +60,8 @@ struct PassArguments {
   GPUSORT_HD bool partial_window() const { return window_bits < static_cast<int>(sizeof(Key) * 8); }
 };
 
-// Launches the first slot, all middle ones, or the last one. One explicit specialisation per key width and form lives in its own file, so
-// that they compile side by side.
+// Launches the first slot, the middle ones (one by one or all at once: kMiddleSlotsInOneLaunch), or the last one. One explicit
+// specialisation per key width and form lives in its own file, so that they compile side by side.
 template <class Key, bool kIndexed>
 cudaError_t launch_pass(PassKind kind, TileClass tile_class, const PassArguments<Key>& arguments, int grid, cudaStream_t stream);
 

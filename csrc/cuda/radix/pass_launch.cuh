@@ -35,8 +35,18 @@ cudaError_t launch_kind(PassKind kind, const PassArguments<Key>& arguments, int 
       return launch_policy<PassPolicy<Key, kIndexed, PassKind::kLast, kClass, kPermutePeriod>>(arguments, grid, stream);
   }
   if constexpr (sizeof(Key) >= 4) {
-    if (kind == PassKind::kMiddle)
-      return launch_policy<PassPolicy<Key, kIndexed, PassKind::kMiddle, kClass, kPermutePeriod>>(arguments, grid, stream);
+    if (kind == PassKind::kMiddle) {
+      using Policy = PassPolicy<Key, kIndexed, PassKind::kMiddle, kClass, kPermutePeriod>;
+      if constexpr (kMiddleSlotsInOneLaunch<Key, kIndexed>) return launch_policy<Policy>(arguments, grid, stream);
+      const int slots = arguments.low_words ? 2 : arguments.passes - 2;  // low words have four digits
+      for (int slot = 1; slot <= slots; ++slot) {
+        PassArguments<Key> one = arguments;
+        one.middle_slot = slot;
+        const cudaError_t error = launch_policy<Policy>(one, grid, stream);
+        if (error != cudaSuccess) return error;
+      }
+      return cudaSuccess;
+    }
   }
   return launch_policy<PassPolicy<Key, kIndexed, PassKind::kFirst, kClass, kPermutePeriod>>(arguments, grid, stream);
 }

@@ -2,10 +2,11 @@
 //
 //   1. one memset of the control words and the bins
 //   2. digit_histogram.cu: one read counts all digits of all rows, and finds constant digits and sorted rows
-//   3. onesweep_pass.cuh: one slot per 8-bit digit, each one read and one write of the data; three launches, the first slot, all middle
-//      ones, and the last one. Which slots work, on which digit and between which buffers, is decided on the device (radix_control.cuh);
-//      one that is not needed leaves at once. 64-bit integers have three launches more, for the case that their low words are enough.
-//      For 32- and 64-bit keys with int64 indices the tables lie in the outputs, and move_tables.cu moves them before the last slot
+//   3. onesweep_pass.cuh: one slot per 8-bit digit, each one read and one write of the data: the first slot, the middle ones (in one
+//      launch but for 32-bit pairs), and the last one. Which slots work, on which digit and between which buffers, is decided on the
+//      device (radix_control.cuh); one that is not needed leaves at once. 64-bit integers have slots of both forms, whole keys and low
+//      words. For 32- and 64-bit keys with int64 indices the tables lie in the outputs, and move_tables.cu moves them before the last
+//      slot
 //   4. 8-bit keys without indices need no slot: byte_runs.cu writes what was counted. 16-bit ones have a sort of their own:
 //      counting_sort_16.cu
 //   5. 64-bit keys whose high words are nearly all different are sorted by these alone; high_word_ties.cu then orders the few ties
