@@ -84,10 +84,10 @@ inline bool grid_is_faster(const SortProblem& problem, const DeviceTraits& trait
   return problem.length >= kGridMinLength && problem.numel() <= kGridMaxNumel && problem.rows * 8 <= traits.sm_count;
 }
 
-// Long rows of which there is enough to fill the GPU with their buckets. H200, with index, in a graph, against the radix sort: float32
-// [32, 32000] 41 us (54), [1, 2^20] 46 (59); int64 [1, 2^20] 76 (105), [256, 65536] 507 (about 860). Above 2^20 the radix sort wins:
-// [16, 2^22] 1823 (1628), [1, 2^22] 215 (153). Keys alone and keys of 16 bits have fewer bytes to move in its passes and stay with it.
-constexpr bool kBucketsAreChosen = false;
+// Long rows of which there is enough to fill the GPU with their buckets. H200, with index, against the radix sort: float32 [1024, 65536]
+// 1094 us (1863), [64, 128256] 178 (291), [32, 32000] 50 (57), [1, 2^20] 58 (61); int64 [1, 2^20] 74 (105). Above 2^20 the radix sort
+// wins: [16, 2^22] 1823 (1628), [1, 2^22] 215 (153). Keys alone and keys of 16 bits have fewer bytes to move in its passes and stay with
+// it.
 constexpr int64_t kBucketsMinNumel = kGridMaxNumel + 1;  // of all rows
 constexpr int64_t kBucketsMinLength = 30 * 1024;
 constexpr int64_t kBucketsMinLengthWide = int64_t{1} << 15;  // of 64-bit keys
@@ -118,7 +118,7 @@ inline SortAlgorithm choose_sort_algorithm(const SortProblem& problem, SortAlgor
   if (requested != SortAlgorithm::kAuto) return can_run(requested) ? requested : SortAlgorithm::kRadix;
   if (sort_plan_detail::grid_is_faster(problem, traits) && can_run(SortAlgorithm::kGrid)) return SortAlgorithm::kGrid;
   if (can_run(SortAlgorithm::kRows)) return SortAlgorithm::kRows;
-  if (sort_plan_detail::kBucketsAreChosen && sort_plan_detail::buckets_are_faster(problem, traits)) return SortAlgorithm::kBuckets;
+  if (sort_plan_detail::buckets_are_faster(problem, traits)) return SortAlgorithm::kBuckets;
   return SortAlgorithm::kRadix;
 }
 

@@ -1,4 +1,4 @@
-// csrc/plan/sort_plan.h: which shapes the bucket sort is for, whether or not the automatic choice goes by it, and what is left to others.
+// csrc/plan/sort_plan.h: which shapes the bucket sort is for, and what is left to others.
 #include "../../csrc/plan/sort_plan.h"
 
 #include <cstdint>
@@ -20,7 +20,6 @@ bool buckets_are_faster(const SortProblem& problem) {
 }
 
 void check_long_rows() {
-  const SortAlgorithm expected = sort_plan_detail::kBucketsAreChosen ? SortAlgorithm::kBuckets : SortAlgorithm::kRadix;
   struct Shape {
     int key_bytes;
     int64_t rows, length;
@@ -32,7 +31,7 @@ void check_long_rows() {
       for (bool keys : {true, false}) {
         const SortProblem problem = make_problem(shape.key_bytes, shape.rows, shape.length, keys, index_bytes);
         CHECK(buckets_are_faster(problem));
-        CHECK(chosen(problem) == expected);
+        CHECK(chosen(problem) == SortAlgorithm::kBuckets);
         CHECK(chosen(problem, SortAlgorithm::kBuckets) == SortAlgorithm::kBuckets);
         CHECK(chosen(problem, SortAlgorithm::kRadix) == SortAlgorithm::kRadix);
       }
