@@ -41,7 +41,7 @@ def measure(library, dtype, shape, device, budget_s):
     """The row of one shape: microseconds of each family that takes it, and what the automatic choice is."""
     keys = data.generator().make("uniform", shape, getattr(torch, dtype), device)
     timing = "graph" if keys.numel() <= 1 << 20 else "events"
-    row = {"dtype": dtype, "rows": shape[0], "length": shape[1]}
+    row = {"dtype": dtype, "shape": list(shape)}  # "rows" is a family
     if keys.device.type != "cpu":
         row["chosen"] = library.explain(keys).algorithm
     for name in FAMILIES:
@@ -65,7 +65,9 @@ def table(rows):
     ]
     for row in rows:
         cells = " | ".join(f"{row[name]:.1f}" if name in row else "" for name in FAMILIES)
-        lines.append(f"| {row['dtype']} | {row['rows']} | {row['length']} | {row.get('chosen', '')} | {cells} | {better(row) or ''} |")
+        lines.append(
+            f"| {row['dtype']} | {row['shape'][0]} | {row['shape'][1]} | {row.get('chosen', '')} | {cells} | {better(row) or ''} |"
+        )
     return "\n".join(lines)
 
 

@@ -425,7 +425,7 @@ def test_tuning_measures_every_family_and_names_what_is_better(tmp_path):
     path = tmp_path / "tune.json"
     assert tune.main(["--device", "cpu", "--largest", "1024", "--budget", "0.001", "--output", str(path)]) == 0
     rows = json.loads(path.read_text())["rows"]
-    assert len(rows) == 2 * len(tune.shapes(1024)) and all(set(tune.FAMILIES) <= set(row) for row in rows)
-    row = {"dtype": "float32", "rows": 1, "length": 512, "auto": 4.0, "grid": 3.9, "radix": 3.0}
+    assert [tuple(row["shape"]) for row in rows] == 2 * tune.shapes(1024) and all(set(tune.FAMILIES) <= set(row) for row in rows)
+    row = {"dtype": "float32", "shape": [1, 512], "auto": 4.0, "grid": 3.9, "radix": 3.0}
     assert tune.better(row) == "radix"
     assert tune.better(row | {"radix": 3.95, "grid": 4.2}) is None
