@@ -184,12 +184,15 @@ inline BucketSortPlan plan_bucket_sort(const SortProblem& problem, const DeviceT
   plan.splitters_offset = take(used, buckets * (problem.key.bytes == 8 ? 8 : 4));
   plan.begins_offset = take(used, (buckets + rows) * 4);
   plan.totals_offset = take(used, buckets * 4);
-  plan.counts_offset = take(used, buckets * plan.tiles_per_row * 4);
   plan.overflow_offset = take(used, (2 * buckets + 2) * 4);
   if (problem.keys_out == nullptr) plan.keys_offset = take(used, problem.numel() * problem.key.bytes);
   if (problem.indices_out != nullptr) plan.indices_offset = take(used, problem.numel() * 4);
   const bool results_have_room = problem.indices_out != nullptr && problem.index_bytes == 8 && problem.key.bytes <= 4;
   if (!results_have_room) plan.spare_keys_offset = take(used, problem.numel() * problem.key.bytes);
+  // The partition is the last to read the counts, and spare keys are written after it.
+  const int64_t counts_bytes = buckets * plan.tiles_per_row * 4;
+  const bool counts_fit = plan.spare_keys_offset >= 0 && counts_bytes <= problem.numel() * problem.key.bytes;
+  plan.counts_offset = counts_fit ? plan.spare_keys_offset : take(used, counts_bytes);
   plan.possible = true;
   return plan;
 }
