@@ -33,8 +33,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::arguments;
   using Base::Base;
   using Base::clear_histogram;
-  using Base::kFewDigits;
-  using Base::kFewDigitVotes;
+  using Base::kDecided;
   using Base::kGroup;
   using Base::kGroups;
   using Base::kLookBackWidth;
@@ -44,6 +43,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::kThreads;
   using Base::kTileItems;
   using Base::kUnit;
+  using Base::kVotes;
   using Base::kWarps;
   using Base::kWarpSums;
   using Base::lane;
@@ -55,6 +55,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::role;
   using Base::scatter;
   using Base::shared;
+  using Base::spacing;
   using Base::thread;
   using Base::warp;
   using Base::write_group;
@@ -110,13 +111,13 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
     if (place.number == 0) {  // the row's first tile starts from the bins: all later words are positions in the row
       uint32_t items = 0;
       if (thread < kRadixBins) {
-        items = arguments.bins[(static_cast<uint64_t>(place.row) * arguments.passes + role.digit) * kRadixBins + thread];
+        items = arguments.bins[((static_cast<uint64_t>(place.row) * arguments.passes + role.digit) * kRadixBins + thread) * spacing()];
         before = sum_in_warp(items);
       }
       __syncthreads();
       if (thread < kRadixBins) before = sum_over_warps(before) - items;
     } else if (thread < kRadixBins) {
-      before = look_back<kLookBackWidth>(word, tile, kRadixBins);
+      before = look_back<kLookBackWidth>(word, tile, kRadixBins * spacing());
     }
     if (thread >= kRadixBins) return;
     publish_inclusive(word, before + total / kUnit);
@@ -135,12 +136,12 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   }
 
   __device__ __forceinline__ void run() {
-    uint32_t* ticket = arguments.control->tickets + arguments.slot;
+    uint32_t* ticket = control_word(arguments.control, offsetof(RadixControl, tickets) + arguments.slot * 4, spacing());
     if (thread == kThreads - 1) {
       store_shared(shared + kNextTile, atomicAdd(ticket, 1u));
       store_shared(shared + kOneDigit, 0);
-      store_shared(shared + kFewDigitVotes, 0);
-      store_shared(shared + kFewDigits, 0);
+      store_shared(shared + kVotes, 0);
+      store_shared(shared + kDecided, 0);
     }
     __syncthreads();
     uint32_t tile = warp_uniform(load_shared(shared + kNextTile));
@@ -158,12 +159,12 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
       uint32_t next_tile = 0;
       if (thread == kThreads - 1) {
         next_tile = atomicAdd(ticket, 1u);
-        store_shared(shared + kFewDigits, load_shared(shared + kFewDigitVotes) * 2 >= kWarps ? 1u : 0u);
-        store_shared(shared + kFewDigitVotes, 0);
+        store_shared(shared + kDecided, load_shared(shared + kVotes));
+        store_shared(shared + kVotes, 0);
       }
       clear_next_table(tile);
       uint32_t total = 0, start = 0;
-      uint32_t* word = arguments.look_back[role.step & 1] + static_cast<uint64_t>(tile) * kRadixBins + thread;
+      uint32_t* word = arguments.look_back[role.step & 1] + (static_cast<uint64_t>(tile) * kRadixBins + thread) * spacing();
       if (thread < kRadixBins) {
         total = count_of_bin(place, word);
         start = sum_in_warp(total);
@@ -208,6 +209,17 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   }
 };
 
+template <class Policy, bool kExact>
+__device__ __forceinline__ void write_outputs(const PassArguments<typename Policy::Key>& arguments, const PassRole& role, uint32_t shared) {
+  if constexpr (Policy::kIndexed) {
+    if (arguments.keys_out != nullptr && arguments.index_bytes == 8) {
+      OnesweepBlock<Policy, kExact, StepOutputs::kKeysAndInt64>(arguments, role, shared).run();
+      return;
+    }
+  }
+  OnesweepBlock<Policy, kExact, StepOutputs::kAny>(arguments, role, shared).run();
+}
+
 // kExact kernels are launched beside the others when keys alone may need them; the control words say which of the two has the work.
 template <class Policy, bool kExact>
 __global__ __launch_bounds__(Policy::kShape.threads,
@@ -216,30 +228,31 @@ __global__ __launch_bounds__(Policy::kShape.threads,
   if constexpr (!Policy::kIndexed) {
     if (kExact != (arguments.partial_window() || equal_codes_differ(arguments.control))) return;
   }
-  const PassRole role = pass_role(arguments.control, Policy::kKind, arguments.slot, arguments.passes);
-  if (!role.active) return;
-  if constexpr (Policy::kKind == PassKind::kFirst) {
+  constexpr bool kLastTakesAll = Policy::kLastTakesAll;
+  constexpr bool kMovesRecords = Policy::kKind == PassKind::kMiddle || (Policy::kKind == PassKind::kFirst && sizeof(typename Policy::Key) > 1);
+  const PassRole role = pass_role(arguments.control, Policy::kKind, arguments.slot, arguments.passes, table_spacing<Policy>(arguments));
+  const uint32_t shared = shared_address(staging);
+  if constexpr (kLastTakesAll ? Policy::kKind == PassKind::kLast : Policy::kKind == PassKind::kFirst) {
     if (role.live == 0) {
       copy_rows<Policy::kShape.threads, Policy::kTileItems>(arguments);
       return;
     }
   }
-  const uint32_t shared = shared_address(staging);
-  if constexpr (Policy::kKind == PassKind::kMiddle || (Policy::kKind == PassKind::kFirst && sizeof(typename Policy::Key) > 1)) {
-    if (Policy::kKind == PassKind::kMiddle || !role.final) {
+  if constexpr (kLastTakesAll && Policy::kKind == PassKind::kLast) {
+    if (role.live == 1) {
+      write_outputs<WholePolicy<Policy>, kExact>(arguments, role, shared);
+      return;
+    }
+  }
+  if (!role.active || (kLastTakesAll && role.live < 2)) return;
+  if constexpr (kMovesRecords) {
+    if (Policy::kKind == PassKind::kMiddle || kLastTakesAll || !role.final) {
       OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
       return;
     }
   }
-  if constexpr (Policy::kKind != PassKind::kMiddle) {
-    if constexpr (Policy::kIndexed) {
-      if (arguments.keys_out != nullptr && arguments.index_bytes == 8) {
-        OnesweepBlock<Policy, kExact, StepOutputs::kKeysAndInt64>(arguments, role, shared).run();
-        return;
-      }
-    }
-    OnesweepBlock<Policy, kExact, StepOutputs::kAny>(arguments, role, shared).run();
-  }
+  if constexpr (Policy::kKind == PassKind::kLast || (Policy::kKind == PassKind::kFirst && !kLastTakesAll))
+    write_outputs<Policy, kExact>(arguments, role, shared);
 }
 
 }  // namespace gpusort

@@ -12,6 +12,7 @@
 // the outputs. A step also clears the look-back table of the next one; the histogram kernel clears the first.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "../../plan/radix_plan.h"
@@ -47,12 +48,18 @@ struct PassRole {
   int source;
 };
 
-__device__ __forceinline__ PassRole pass_role(const RadixControl* control, PassKind kind, int slot, int passes) {
-  const unsigned long long bits = static_cast<unsigned long long>(control->live_bits[1]) << 32 | control->live_bits[0];
+// The control word at this offset (offsetof), where words lie `spacing` apart.
+__device__ __forceinline__ uint32_t* control_word(RadixControl* control, size_t offset, int spacing) {
+  return reinterpret_cast<uint32_t*>(control) + offset / 4 * spacing;
+}
+
+__device__ __forceinline__ PassRole pass_role(RadixControl* control, PassKind kind, int slot, int passes, int spacing = 1) {
+  const uint32_t* live_bits = control_word(control, offsetof(RadixControl, live_bits), spacing);
+  const unsigned long long bits = static_cast<unsigned long long>(live_bits[spacing]) << 32 | live_bits[0];
   uint32_t digits = 0;
   for (int digit = 0; digit < passes; ++digit) digits |= (bits >> (digit * kRadixBits) & (kRadixBins - 1)) != 0 ? 1u << digit : 0u;
-  if (control->unsorted == 0) digits = 0;
-  const bool high_word = control->high_word_first != 0;
+  if (*control_word(control, offsetof(RadixControl, unsorted), spacing) == 0) digits = 0;
+  const bool high_word = *control_word(control, offsetof(RadixControl, high_word_first), spacing) != 0;
   if (high_word) digits &= ~0u << 32 / kRadixBits;
 
   PassRole role;

@@ -18,6 +18,7 @@
 #include "byte_runs.h"
 #include "digit_histogram.h"
 #include "high_word_ties.h"
+#include "move_tables.h"
 #include "pass_arguments.h"
 #include "radix_control.cuh"
 #include "wide_pass.h"
@@ -33,7 +34,7 @@ Type* slice(void* workspace, int64_t offset) {
 
 // Control words, bins and look-back tables.
 void* tables_of(const SortProblem& problem, const RadixPlan& plan, void* workspace) {
-  return plan.borrowed_begin < 0 ? workspace : static_cast<int64_t*>(problem.indices_out) + plan.borrowed_begin;
+  return plan.borrowed_begin < 0 ? workspace : problem.keys_out;
 }
 
 // Both zeros, several NaNs, several bytes that mean True.
@@ -41,9 +42,10 @@ bool codes_may_meet(KeyKind kind) {
   return kind != KeyKind::kUnsigned && kind != KeyKind::kSigned;
 }
 
-PassKind kind_of_slot(int slot, int passes) {
-  if (slot == 0) return PassKind::kFirst;
-  return slot + 1 == passes ? PassKind::kLast : PassKind::kMiddle;
+PassKind kind_of_slot(int slot, const RadixPlan& plan, int key_bytes) {
+  const bool last = slot + 1 >= plan.passes;
+  if (slot == 0) return last && last_slot_takes_all(key_bytes, plan.indexed) ? PassKind::kLast : PassKind::kFirst;
+  return last ? PassKind::kLast : PassKind::kMiddle;
 }
 
 template <class Key>
@@ -92,12 +94,6 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   arguments.control = slice<RadixControl>(tables, plan.control_offset);
   arguments.bins = slice<uint32_t>(tables, plan.bins_offset);
   for (int table = 0; table < 2; ++table) arguments.look_back[table] = slice<uint32_t>(tables, plan.look_back_offset[table]);
-  if (plan.borrowed_begin >= 0) {
-    arguments.borrowed_begin = static_cast<uint64_t>(plan.borrowed_begin);
-    arguments.halved_begin = static_cast<uint64_t>(2 * plan.borrowed_begin - problem.numel());
-    arguments.records_end[1] = arguments.borrowed_begin;
-    arguments.records_rest = static_cast<uint2*>(problem.keys_out);
-  }
   arguments.look_back_rows = static_cast<uint32_t>(plan.look_back_words / kRadixBins);
   arguments.length = static_cast<uint32_t>(problem.length);
   arguments.rows = static_cast<uint32_t>(problem.rows);
@@ -105,7 +101,13 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   arguments.begin_bit = problem.begin_bit;
   arguments.window_bits = problem.end_bit - problem.begin_bit;
   for (int slot = 0; slot == 0 || slot < plan.passes; ++slot) {
-    const PassKind kind = kind_of_slot(slot, plan.passes);
+    const PassKind kind = kind_of_slot(slot, plan, static_cast<int>(sizeof(Key)));
+    if constexpr (sizeof(Key) == 4) {
+      if (slot + 1 == plan.passes && plan.borrowed_begin >= 0) {
+        const cudaError_t error = launch_move_tables(arguments, plan, stream);
+        if (error != cudaSuccess) return error;
+      }
+    }
     arguments.slot = slot;
     arguments.tiles_per_row = static_cast<uint32_t>(plan.tiles_per_row[static_cast<int>(kind)]);
     arguments.tiles = static_cast<uint32_t>(plan.tiles(kind, problem.rows));

@@ -31,44 +31,38 @@ __device__ __forceinline__ void rank_by_atomics(const uint32_t (&counter)[kGroup
   }
 }
 
-// For few digits: atomics on one address are served one lane at a time. A group of one digit needs none; else the two first digits of each
-// 32 items are taken by ballot and only the rest by atomics.
+// Atomics on one address are served one lane at a time. So where lanes share a digit, the first of them adds for all. Here they are found by
+// ballot: those of a digit that is common in the tile, and those of the first lane with another.
 template <int kGroup, uint32_t kUnit>
-__device__ __forceinline__ void rank_few_digits(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t lane) {
-  const uint32_t first = __shfl_sync(~0u, counter[0], 0);
-  uint32_t different = 0;
+__device__ __forceinline__ void rank_common_digits(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t common,
+                                                   uint32_t lane) {
 #pragma unroll
-  for (int k = 0; k < kGroup; ++k) different |= counter[k] ^ first;
-  if (!__any_sync(~0u, different)) {
-    const uint32_t start = load_shared(first) + lane * kUnit;
-    __syncwarp();
-    if (lane == 0) store_shared(first, start + kGroup * 32 * kUnit);
-    __syncwarp();
-#pragma unroll
-    for (int k = 0; k < kGroup; ++k) rank[k] = start + k * 32 * kUnit;
-    return;
+  for (int k = 0; k < kGroup; ++k) {
+    const uint32_t same0 = __ballot_sync(~0u, counter[k] == common);
+    const uint32_t other = __shfl_sync(~0u, counter[k], __ffs(~same0) - 1);
+    const uint32_t same1 = __ballot_sync(~0u, counter[k] == other);
+    const uint32_t same = counter[k] == common ? same0 : counter[k] == other ? same1 : 1u << lane;
+    const uint32_t first = __ffs(same) - 1;
+    uint32_t start = 0;
+    if (first == lane) start = fetch_add_shared(counter[k], __popc(same) * kUnit);
+    rank[k] = __shfl_sync(~0u, start, first) + __popc(same & lanes_below()) * kUnit;
   }
+}
+
+// The same where equal digits are neighbours.
+template <int kGroup, uint32_t kUnit>
+__device__ __forceinline__ void rank_runs(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t lane) {
   const uint32_t below = lanes_below();
-  uint32_t same[kGroup];
 #pragma unroll
   for (int k = 0; k < kGroup; ++k) {
-    const uint32_t counter0 = __shfl_sync(~0u, counter[k], 0);
-    const uint32_t same0 = __ballot_sync(~0u, counter[k] == counter0);
-    const uint32_t counter1 = __shfl_sync(~0u, counter[k], ~same0 != 0 ? __ffs(~same0) - 1 : 0);
-    const uint32_t same1 = __ballot_sync(~0u, counter[k] == counter1);
-    same[k] = counter[k] == counter0 ? same0 : counter[k] == counter1 ? same1 : 0;
+    const bool head = __shfl_up_sync(~0u, counter[k], 1) != counter[k] || lane == 0;
+    const uint32_t heads = __ballot_sync(~0u, head);
+    const uint32_t later = heads & ~below & ~(1u << lane);
+    const uint32_t first = 31 - __clz(heads & (below | 1u << lane));
+    uint32_t start = 0;
+    if (head) start = fetch_add_shared(counter[k], ((later != 0 ? __ffs(later) - 1 : 32) - lane) * kUnit);
+    rank[k] = __shfl_sync(~0u, start, first) + (lane - first) * kUnit;
   }
-#pragma unroll
-  for (int k = 0; k < kGroup; ++k) {
-    rank[k] = 0;
-    if (same[k] != 0) rank[k] = load_shared(counter[k]);
-    __syncwarp();
-    if (same[k] >> lane == 1) add_shared(counter[k], __popc(same[k]) * kUnit);  // the last of its lanes
-    if (same[k] == 0) rank[k] = fetch_add_shared(counter[k], kUnit);
-    __syncwarp();
-  }
-#pragma unroll
-  for (int k = 0; k < kGroup; ++k) rank[k] += __popc(same[k] & below) * kUnit;
 }
 
 // Bit k of `valid` says whether item k is there; others get no rank.
