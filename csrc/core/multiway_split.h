@@ -15,6 +15,10 @@
 // Runs that are not sorted have no such split: the search still ends, reads nothing outside the runs and answers counts within them whose
 // sum is `rank`, but two ranks may contradict each other.
 //
+// Where any split near a rank will do (multiway_split_near), the pivot is taken where runs that look alike would be cut, and each other run
+// is searched outwards from there. A pivot that misses tells how far to go, which leaves a miss of about the square root; for random data
+// the second or third is near enough.
+//
 // A team does the work: one CPU thread that owns all runs, or the lanes of a warp that own one each (cuda/merge_sort/multiway_cuts.cuh).
 #pragma once
 
@@ -95,6 +99,93 @@ GPUSORT_HD void multiway_split(const Team& team, Index rank, Index* low, Index* 
       counted += before[slot];
     }
     counted = team.sum(counted);
+    if (counted < rank) {
+      for (int slot = 0; slot < team.owned(); ++slot) low[slot] = before[slot] + (team.run(slot) == pivot_run ? 1 : 0);
+      taken = counted + 1;
+    } else {
+      for (int slot = 0; slot < team.owned(); ++slot) high[slot] = before[slot];
+      possible = counted;
+    }
+  }
+  for (int slot = 0; slot < team.owned(); ++slot) {
+    if (taken == rank) {
+      high[slot] = low[slot];
+    } else {
+      low[slot] = high[slot];
+    }
+  }
+}
+
+// As count_before, but searched outwards from `guess` in steps that grow fourfold: 2 log4 of its distance from the answer, or so.
+template <class Index, class Key, class ElementAt, class Less>
+GPUSORT_HD Index count_before_near(const ElementAt& element_at, int run, Index low, Index high, Index guess, const Key& pivot,
+                                   bool equal_too, const Less& less) {
+  const auto before = [&](Index place) {
+    const Key element = element_at(run, place);
+    return equal_too ? !less(pivot, element) : less(element, pivot);
+  };
+  if (low >= high) return low;
+  guess = guess < low ? low : guess < high ? guess : high - 1;
+  const bool upwards = before(guess);
+  if (upwards) {
+    low = guess + 1;
+  } else {
+    high = guess;
+  }
+  for (Index step = 16; low < high; step = step < high - low ? step * 4 : high - low) {
+    if (step >= high - low) break;
+    const Index place = upwards ? low + step : high - 1 - step;
+    if (before(place)) {
+      low = place + 1;
+      if (!upwards) break;
+    } else {
+      high = place;
+      if (upwards) break;
+    }
+  }
+  return count_before(element_at, run, low, high, pivot, equal_too, less);
+}
+
+// As multiway_split, for any rank within `slack` of `rank`: the counts of a split of so many outputs as they sum up to.
+template <class Index, class Team, class ElementAt, class Less>
+GPUSORT_HD void multiway_split_near(const Team& team, Index rank, Index slack, Index* low, Index* high, Index* before,
+                                    const ElementAt& element_at, const Less& less) {
+  constexpr int kGuesses = 4;  // then ranges are halved
+  Index total = 0;
+  for (int slot = 0; slot < team.owned(); ++slot) total += high[slot];
+  Index taken = 0, possible = team.sum(total);
+  for (int round = 0; taken < rank && rank < possible; ++round) {
+    Index range = -1, first = 0;
+    int pivot_run = 0;
+    for (int slot = 0; slot < team.owned(); ++slot) {
+      if (high[slot] - low[slot] <= range) continue;
+      range = high[slot] - low[slot];
+      first = low[slot];
+      pivot_run = team.run(slot);
+    }
+    team.widest(range, pivot_run, first);
+    const bool guess = round < kGuesses;
+    const float share = guess ? static_cast<float>(rank - taken) / static_cast<float>(possible - taken) : 0.5f;
+    const auto share_of = [share](Index width) {
+      const Index part = static_cast<Index>(static_cast<float>(width) * share);
+      return part < width ? part : width - 1;
+    };
+    const Index place = first + (guess ? share_of(range) : range / 2);
+    const auto pivot = element_at(pivot_run, place);
+
+    Index counted = 0;
+    for (int slot = 0; slot < team.owned(); ++slot) {
+      const int run = team.run(slot);
+      const Index around = guess ? low[slot] + share_of(high[slot] - low[slot]) : low[slot] + (high[slot] - low[slot]) / 2;
+      before[slot] =
+          run == pivot_run ? place : count_before_near(element_at, run, low[slot], high[slot], around, pivot, run < pivot_run, less);
+      counted += before[slot];
+    }
+    counted = team.sum(counted);
+    if (counted + slack >= rank && counted <= rank + slack) {
+      for (int slot = 0; slot < team.owned(); ++slot) low[slot] = high[slot] = before[slot];
+      return;
+    }
     if (counted < rank) {
       for (int slot = 0; slot < team.owned(); ++slot) low[slot] = before[slot] + (team.run(slot) == pivot_run ? 1 : 0);
       taken = counted + 1;

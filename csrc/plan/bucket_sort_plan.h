@@ -5,8 +5,8 @@
 //   buckets     every bucket is sorted on chip
 //
 // A bucket holds s = samples / buckets samples, so for random keys its size has the Gamma distribution of shape s. It exceeds r times its
-// mean with the probability that a Poisson variable of mean r * s stays below s: s = 16, r = 2: 7e-4; s = 8, r = 3: 5e-5. What exceeds the
-// capacity all the same is listed and sorted exactly by a slower kernel, so no input is sorted wrongly.
+// mean with the probability that a Poisson variable of mean r * s stays below s: r = 2: 7e-4 for s = 16, 4e-6 for s = 32; r = 2.93: 1e-5
+// for s = 10. What exceeds the capacity all the same is listed and sorted exactly by a slower kernel, so no input is sorted wrongly.
 //
 // Memory beyond the results, per element: 4 bytes of indices, the keys of an argsort, 4 * buckets / tile_length bytes of counts, and a
 // spare key for buckets above the capacity unless 64-bit indices of keys to 32 bits are wanted, which leave room for it.
@@ -33,16 +33,20 @@ struct BucketSizes {
   int samples;  // of a bucket
 };
 
-// A bucket of 1024 keys is sorted fastest, each key counted, but many buckets make the partition's runs short; so buckets grow with the
-// row: to 256, 512 and 1024 of them. H200, 2^26 float32 pairs, mean and capacity: 1024 of 2048 520 us, 2048 of 4096 553, 4096 of 8192 603.
-// When all rows together are short, choosing splitters takes a large part, and fewer samples allow for it.
-constexpr int64_t kFewKeys = int64_t{1} << 21;
+// Few large buckets make the partition fast, and full ones their sorting; small ones need less shared memory, of which 64-bit keys take
+// more. H200, float32 with index, partition + buckets in us: [1024, 65536], mean 1024 of 2048: 553 + 565, 2048 of 4096: 506 + 605;
+// [64, 128256], 1024 of 2048: 93 + 106, 2048 of 4096: 84 + 79; [1, 2^20], 1365 of 4096: 43 + 12, 2796 of 8192: 31 + 15.
+// A bucket above the capacity adds about 30 us however small the rest is: while all rows together are short it must be rare.
+constexpr int64_t kFewKeys = int64_t{1} << 22;
 
-constexpr BucketSizes bucket_sizes(int64_t numel, int64_t length) {
-  if (numel <= kFewKeys) return {4096, 1365, 8};
-  if (length <= int64_t{1} << 18) return {2048, 1024, 16};
-  if (length <= int64_t{1} << 20) return {4096, 2048, 16};
-  return {8192, 4096, 16};
+constexpr BucketSizes bucket_sizes(int key_bytes, int64_t numel, int64_t length) {
+  if (length > int64_t{1} << 20) return {8192, 4096, 16};
+  if (key_bytes == 8) {
+    if (numel <= kFewKeys / 2) return {4096, 1280, 8};
+    return length <= int64_t{1} << 18 ? BucketSizes{2048, 1024, 16} : BucketSizes{4096, 2048, 16};
+  }
+  if (numel <= kFewKeys) return {8192, 2796, 10};
+  return {4096, 2048, 32};
 }
 
 constexpr int64_t kShortestLength = 5600;  // of a row
@@ -150,7 +154,7 @@ inline BucketSortPlan plan_bucket_sort(const SortProblem& problem, const DeviceT
   const int64_t rows = problem.rows, length = problem.length;
   plan.device = traits;
   plan.shared_limit = static_cast<int>(traits.shared_bytes_per_block - kStaticSharedBytes);
-  const BucketSizes sizes = bucket_sizes(problem.numel(), length);
+  const BucketSizes sizes = bucket_sizes(problem.key.bytes, problem.numel(), length);
   plan.bucket_capacity = options.capacity > 0 ? options.capacity : sizes.capacity;
 
   const int64_t wanted = options.buckets > 0 ? options.buckets : ceil_div(length, sizes.mean);

@@ -80,6 +80,14 @@ inline SortExplanation explain_rows(const SortProblem& problem, const RowPlan& p
   if (plan.kernel == RowKernel::kBlock) step.tile = int64_t{plan.threads} * plan.items;
   if (plan.kernel == RowKernel::kRegisters) step.tile = int64_t{plan.threads} * plan.items;
   if (plan.far_keys) step.bytes_read *= 2;  // once for the words, once for the values
+  if (plan.cluster_threads > 0) {
+    step.name = "sort a row to a cluster of " + std::to_string(kRowClusterBlocks) + " blocks";
+    step.blocks = problem.rows * kRowClusterBlocks;
+    step.threads = plan.cluster_threads;
+    step.tile = row_part_length(static_cast<int>(problem.length));
+    step.shared_bytes = plan.cluster_shared_bytes;
+    step.bytes_read *= 2;
+  }
   result.steps = {step};
   result.workspace_bytes = plan.workspace_bytes;
   return result;
@@ -123,6 +131,13 @@ inline SortExplanation explain_radix(const SortProblem& problem, const RadixPlan
   const bool apart = key_bytes == 8 || plan.wide;
   const int64_t record_bytes = !plan.indexed ? key_bytes : !apart ? 8 : key_bytes + (plan.wide ? 8 : 4);
   const int64_t records = problem.numel() * record_bytes;
+  if (plan.counted) {
+    result.note = "the values are written from the counts alone, unless several are equal in the order";
+    result.steps = {{"count values", plan.grid[0], 1024, 0, kCountingSharedBytes, input_bytes(problem), 0},
+                    {"write runs of equal keys", plan.grid[0] * int64_t{8}, 256, 0, 0, 0, output_bytes(problem)}};
+    if (problem.rows > 1) result.note += "; one row after the other";
+    return result;
+  }
   if (plan.passes == 0) {
     result.note = "no bits to sort by: a copy";
     result.steps = {{"copy", plan.grid[0], 0, 0, 0, input_bytes(problem), output_bytes(problem)}};

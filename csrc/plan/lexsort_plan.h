@@ -3,8 +3,8 @@
 //   kOneWord    all columns together fit one word: one sort of it is exact
 //   kChain      one stable sort per word, least significant first
 //   kLeading    ranges of the columns are found on the device, which narrows the wide key. One sort by its leading word leaves runs of
-//               equal words, which are mended by the words behind. Where too much is left to mend, the chain does the words behind, and a
-//               sort by the numbers of the runs ends it; where not, its kernels leave at once. Nothing is decided by the host.
+//               equal words, which are mended by the words behind. Where a sample of the leading words says that too much will tie, or
+//               too much turns out to, the chain does it all; else its kernels leave at once. Nothing is decided by the host.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,9 @@ struct WordSort {
 
 // What the device finds out about the columns and the runs. The columns' entries follow it.
 struct LexsortControl {
+  uint32_t lead_called_off;   // not 0: too much would tie, there is no sort by the leading word
   uint32_t chain_called_off;  // not 0: the runs are mended, the chain is not needed
+  uint32_t ranges_known;      // not 0: columns have the bits of their dtype
   uint32_t blocks_done;
   uint32_t long_runs;        // in the list
   uint32_t too_long;         // runs beyond kLongestMendedRun
@@ -71,16 +73,14 @@ struct LexsortPlan {
   int order_bytes = 4;        // of positions between the sorts of a chain
   WordSort word_sort;         // of the chain; the only one of kOneWord, whose word may have 32 bits
   WordSort lead_sort;         // kLeading: by the leading word
-  WordSort run_sort;          // kLeading: by the numbers of runs
   int64_t control_bytes = 0;  // cleared
   int sm_count = 1;
 
   // Offsets in the workspace.
   int64_t control_offset = 0;
-  int64_t words_offset = 0;  // words to sort, or numbers of runs
+  int64_t words_offset = 0;  // words to sort
   int64_t sorted_words_offset = 0;
   int64_t order_offset[2] = {0, 0};  // positions; the list of long runs lies in the first before the chain begins
-  int64_t run_offset = 0;            // the number of each element's run
   int64_t sort_offset = 0;           // the sorts' own workspace
   int64_t workspace_bytes = 0;
 };
@@ -130,9 +130,7 @@ inline LexsortPlan plan_lexsort(const LexsortProblem& problem, const DeviceTrait
     plan.control_bytes = static_cast<int64_t>(sizeof(LexsortControl) + problem.columns.count * sizeof(ColumnEntry));
     plan.control_offset = slicer.take(plan.control_bytes);
     plan.lead_sort = plan_word_sort(problem.rows, problem.length, 8, 8, traits);
-    plan.run_sort = plan_word_sort(problem.rows, problem.length, 4, 4, traits);
-    plan.run_offset = slicer.take(numel * 4);
-    sort_bytes = std::max({sort_bytes, plan.lead_sort.workspace_bytes, plan.run_sort.workspace_bytes});
+    sort_bytes = std::max(sort_bytes, plan.lead_sort.workspace_bytes);
   }
   plan.words_offset = slicer.take(numel * word_bytes);
   plan.sorted_words_offset = slicer.take(numel * word_bytes);

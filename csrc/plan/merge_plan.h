@@ -36,30 +36,66 @@ inline bool parse_merge_kernel(const std::string& name, MergeKernel& kernel) {
   return true;
 }
 
-// What one block merges at a time. A thread with a power of two of outputs sorts keys of 1, 2 and 4 bytes by a network, else it merges
-// them.
+// What one block merges at a time.
 struct MergeTile {
   int threads;
   int outputs_per_thread;
   int ring;  // elements of each ring buffer, a power of two; 0 for the tiled kernel
 
   constexpr int outputs() const { return threads * outputs_per_thread; }
+  constexpr int64_t pieces(int64_t rows, int64_t row_outputs) const { return rows * ((row_outputs + outputs() - 1) / outputs()); }
 };
 
+// Keys with positions.
 constexpr MergeTile large_tile(int key_bytes) {
-  // H200, 2 x 2^26 float32 keys: 256 x 20 358 us, cuts included, 256 x 16 392 (CUB 328); uint8 at 256 x 32 148 (CUB 254).
+  // H200, 2 x 2^26 float32 pairs, cuts included: 256 x 16 687 us, 256 x 20 748 to 796 (CUB 854).
   return key_bytes == 1   ? MergeTile{256, 32, 0}
          : key_bytes == 2 ? MergeTile{256, 24, 0}
-         : key_bytes == 4 ? MergeTile{256, 20, 0}
+         : key_bytes == 4 ? MergeTile{256, 16, 0}
                           : MergeTile{256, 10, 0};
 }
 
-// For merges too short to give every multiprocessor a large tile.
+// For merges with positions too short to give every multiprocessor large tiles.
 constexpr MergeTile small_tile(int key_bytes) {
   return key_bytes == 1   ? MergeTile{128, 16, 0}
          : key_bytes == 2 ? MergeTile{128, 8, 0}
          : key_bytes == 4 ? MergeTile{128, 8, 0}
                           : MergeTile{128, 6, 0};
+}
+
+// Keys alone: an odd number of 16-byte words a thread, where that can be, keeps threads off each other's banks.
+constexpr MergeTile large_keys_tile(int key_bytes) {
+  // H200, 2 x 2^26 keys, cuts included: uint8 128 x 80 104 us, 128 x 48 111 (CUB 252); uint16 128 x 56 183, 128 x 40 191 (CUB 326);
+  // uint32 128 x 28 309, 128 x 20 325 (CUB 329); uint64 128 x 14 604, 128 x 10 622 (CUB 647).
+  return key_bytes == 1   ? MergeTile{128, 80, 0}
+         : key_bytes == 2 ? MergeTile{128, 56, 0}
+         : key_bytes == 4 ? MergeTile{128, 28, 0}
+                          : MergeTile{128, 14, 0};
+}
+
+// For merges of keys alone that make only a wave or two of tiles, of which each finds its own cuts.
+constexpr MergeTile middle_keys_tile(int key_bytes) {
+  // H200, 2 x 2^20 keys: uint8 128 x 32 8.2 us, 128 x 48 10.2 (CUB 13.6); uint16 256 x 40 9.1, 128 x 40 9.8 (CUB 14.9);
+  // uint32 256 x 20 11.3, 128 x 20 12.6 (CUB 14.6); uint64 128 x 14 19.6, 256 x 10 22.4 (CUB 21.0).
+  return key_bytes == 1   ? MergeTile{128, 32, 0}
+         : key_bytes == 2 ? MergeTile{256, 40, 0}
+         : key_bytes == 4 ? MergeTile{256, 20, 0}
+                          : MergeTile{128, 14, 0};
+}
+
+// For those too short to give every multiprocessor such a tile.
+constexpr MergeTile small_keys_tile(int key_bytes) {
+  // H200, 2 x 2^16 keys: uint8 128 x 16 6.0 us (CUB 7.2), uint16 128 x 8 5.1 (CUB 8.1), uint32 128 x 12 5.2 (CUB 8.3), uint64 128 x 10 6.4,
+  // 128 x 14 6.9 (CUB 8.5).
+  return key_bytes == 1   ? MergeTile{128, 16, 0}
+         : key_bytes == 2 ? MergeTile{128, 8, 0}
+         : key_bytes == 4 ? MergeTile{128, 12, 0}
+                          : MergeTile{128, 10, 0};
+}
+
+// How many blocks of keys alone a multiprocessor is to hold: as many as leave 56 registers a thread, or 64 for long parts.
+constexpr int keys_blocks_per_multiprocessor(const MergeTile& tile, int key_bytes) {
+  return (tile.outputs_per_thread * key_bytes > 96 ? 1024 : 1152) / tile.threads;
 }
 
 // Rings of 32 KB and tiles of 48 bytes a thread: three blocks fit into the shared memory of an H200 multiprocessor.
@@ -74,18 +110,31 @@ struct MergePlan {
   int64_t piece = 0;           // outputs per piece; the last of a row may be shorter
   int64_t pieces_per_row = 0;  // 0: nothing to do
   bool cuts_in_workspace = false;
-  int64_t cuts_bytes = 0;  // the cuts, 8 bytes each, in front of a 4-byte flag that says whether they contradict each other
-  int64_t workspace_bytes = 0;
+  int64_t workspace_bytes = 0;    // the cuts, 8 bytes each
+  bool dependent_launch = false;  // kernels may be set up while the one before ends
 };
 
 constexpr int kBasicOutputsPerThread = 16;
-constexpr int64_t kSearchInBlockPieces = 512;  // up to here, one wave of tiles, a block finds its own cuts: nine searches side by side
+// Up to here, one or two waves of tiles, a block finds its own cuts: eleven searches side by side.
+constexpr int64_t kSearchInBlockPieces = 2048;
+
+// The tile of the tiled kernel.
+inline MergeTile merge_tile_of(const MergeProblem& problem, const DeviceTraits& device) {
+  const int bytes = problem.key.bytes;
+  const int64_t rows = problem.rows, row_outputs = problem.a_length + problem.b_length;
+  if (problem.payload_bytes != 0 || problem.indices_out != nullptr) {
+    const MergeTile large = large_tile(bytes), small = small_tile(bytes);
+    return large.pieces(rows, row_outputs) >= 2 * device.sm_count && row_outputs > small.outputs() ? large : small;
+  }
+  const MergeTile large = large_keys_tile(bytes), middle = middle_keys_tile(bytes), small = small_keys_tile(bytes);
+  if (large.pieces(rows, row_outputs) >= 6 * device.sm_count && row_outputs > middle.outputs()) return large;
+  return 2 * middle.pieces(rows, row_outputs) >= 3 * device.sm_count && row_outputs > small.outputs() ? middle : small;
+}
 
 // outputs_per_thread: 0 for the default, or 1, 2, 4, 8, 16, 32 for the tiled merge of 4-byte keys and the basic merge.
 inline MergePlan plan_merge(const MergeProblem& problem, MergeKernel kernel, const DeviceTraits& device, int outputs_per_thread = 0) {
   const int64_t row_outputs = problem.a_length + problem.b_length;
-  const MergeTile large = large_tile(problem.key.bytes);
-  const MergeTile small = small_tile(problem.key.bytes);
+  const bool positions = problem.payload_bytes != 0 || problem.indices_out != nullptr;
   const MergeTile ring = ring_tile(problem.key.bytes);
   MergePlan plan;
   plan.kernel = kernel;
@@ -103,16 +152,14 @@ inline MergePlan plan_merge(const MergeProblem& problem, MergeKernel kernel, con
     plan.outputs_per_thread = outputs_per_thread > 0 ? outputs_per_thread : kBasicOutputsPerThread;
     plan.piece = row_outputs <= 2 * plan.outputs_per_thread ? row_outputs : plan.outputs_per_thread;
   } else if (plan.kernel == MergeKernel::kTiled) {
-    const int64_t large_tiles = problem.rows * ((row_outputs + large.outputs() - 1) / large.outputs());
-    MergeTile tile = large_tiles >= 2 * device.sm_count && row_outputs > small.outputs() ? large : small;
-    if (outputs_per_thread > 0) tile = MergeTile{large.threads, outputs_per_thread, 0};
+    MergeTile tile = merge_tile_of(problem, device);
+    if (outputs_per_thread > 0) tile = MergeTile{tile.threads, outputs_per_thread, 0};
     plan.threads = tile.threads;
     plan.outputs_per_thread = tile.outputs_per_thread;
     plan.piece = tile.outputs();
   } else {
     plan.threads = ring.threads;
     plan.outputs_per_thread = ring.outputs_per_thread;
-    const bool positions = problem.payload_bytes != 0 || problem.indices_out != nullptr;
     const int64_t shared_bytes = int64_t{2 * ring.ring + ring.outputs()} * problem.key.bytes + (positions ? 2 * ring.outputs() : 0) + 1280;
     const int64_t resident = device.sm_count * std::max<int64_t>(1, device.shared_bytes_per_sm / shared_bytes);
     const int64_t runs = std::max<int64_t>(1, resident / problem.rows);
@@ -122,12 +169,12 @@ inline MergePlan plan_merge(const MergeProblem& problem, MergeKernel kernel, con
   }
   plan.pieces_per_row = (row_outputs + plan.piece - 1) / plan.piece;
 
-  const bool by_blocks = plan.kernel == MergeKernel::kTiled || plan.kernel == MergeKernel::kCircular;
+  const bool by_blocks = plan.kernel != MergeKernel::kSequential && plan.kernel != MergeKernel::kBasic;
   plan.cuts_in_workspace = plan.pieces_per_row > (by_blocks ? kSearchInBlockPieces : 1);
   if (plan.cuts_in_workspace) {
-    plan.cuts_bytes = problem.rows * (plan.pieces_per_row - 1) * 8;
-    plan.workspace_bytes = plan.cuts_bytes + 4;
+    plan.workspace_bytes = problem.rows * (plan.pieces_per_row - 1) * 8;
   }
+  plan.dependent_launch = device.compute_major >= 9;
   return plan;
 }
 

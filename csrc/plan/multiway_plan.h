@@ -17,6 +17,8 @@ constexpr int kMaxRoundsPerStage = 5;
 constexpr int kMaxStages = 13;         // 2^63 runs
 constexpr int kMultiwayThreads = 512;  // of the largest tile; two blocks to a multiprocessor
 constexpr int kFewestMultiwayThreads = 128;
+constexpr int kCutSlack = 64;
+constexpr int kSlotBits = 13;                                   // of a place in a tile
 constexpr int64_t kNarrowIndexLength = (int64_t{1} << 32) - 1;  // rows to this length move 32-bit indices
 
 // How records lie between stages: keys up to 32 bits and their index in one 64-bit word, or codes and indices in an array each.
@@ -80,7 +82,7 @@ inline MultiwaySchedule plan_multiway(int key_bytes, bool wide_indices, int64_t 
     stage.ways = static_cast<int>(std::min<int64_t>(int64_t{1} << rounds, stage.runs));
     stage.groups = (stage.runs + stage.ways - 1) / stage.ways;
     for (stage.threads = kMultiwayThreads;; stage.threads /= 2) {
-      stage.tile = int64_t{stage.threads} * items - int64_t{stage.ways} * (items - 1);
+      stage.tile = int64_t{stage.threads} * items - int64_t{stage.ways} * (items - 1) - 2 * kCutSlack;
       if (stage.threads == kFewestMultiwayThreads || rows * (row_length / stage.tile) >= 2 * traits.sm_count) break;
     }
     if (run_length > 0) {

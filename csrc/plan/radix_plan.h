@@ -34,9 +34,10 @@ enum class TileClass : int { kLarge, kMedium };
 
 struct TileShape {
   int threads;
-  int items;      // per thread
-  int group;      // items loaded, ranked and stored together: bounds the registers in flight
-  bool prefetch;  // ask for the next tile in L2 as soon as its number is known
+  int items;       // per thread
+  int group;       // items loaded, ranked and stored together: bounds the registers in flight
+  bool prefetch;   // ask for the next tile in L2 as soon as its number is known
+  int lanes = 32;  // of a warp that share a histogram: fewer where few digits are frequent, so that fewer atomics meet
 
   constexpr int tile_items() const { return threads * items; }
 };
@@ -53,7 +54,8 @@ constexpr int64_t kMaxNarrowLength = (int64_t{1} << 32) - (1 << 17);
 // The tiles. One block per SM with the largest tile that registers and shared memory hold: a store that fills a part of a 32-byte sector is
 // what a scatter costs, so runs must be long. H200, 2^26 float32 with indices: 512x32 first 340 us, 1024x16 middle 370, 512x32 last 483 (of
 // its other shapes 512x40 spills 612 bytes). 64-bit keys take 512x24 and 512x28 in groups of 4 (512x32 spills). Keys of 8 and 16 bits are
-// staged as one word with their place in the tile. Medium tiles are for arrays that would not give every SM a large one.
+// staged as one word with their place in the tile. The top digit of floats has few frequent values: two histograms to a warp make the last
+// slot of keys alone 310 us instead of 345 (normal float32). Medium tiles are for arrays that would not give every SM a large one.
 constexpr TileShape radix_tile_shape(int key_bytes, bool indexed, TileClass tile_class, PassKind kind) {
   if (tile_class == TileClass::kMedium) {
     if (key_bytes == 8) return {512, 12, 4, false};
@@ -64,7 +66,7 @@ constexpr TileShape radix_tile_shape(int key_bytes, bool indexed, TileClass tile
     if (!indexed) return {512, 32, 4, true};
     return kind == PassKind::kFirst ? TileShape{512, 28, 4, true} : TileShape{512, 24, 4, false};
   }
-  if (!indexed) return {512, 64, 4, true};
+  if (!indexed) return {512, 64, 4, true, kind == PassKind::kLast ? 16 : 32};
   if (key_bytes < 4 && kind == PassKind::kFirst) return {512, 32, 8, true};
   if (kind == PassKind::kFirst) return {512, 32, 8, true};
   if (kind == PassKind::kMiddle) return {1024, 16, 8, true};
@@ -77,16 +79,24 @@ constexpr int radix_staged_bytes(int key_bytes, bool indexed, PassKind kind) {
   return indexed && (key_bytes == 4 || kind != PassKind::kFirst) ? 8 : 4;
 }
 
-// One histogram of 256 counters per warp, 256 offsets, a few words, and the records.
+// One histogram of 256 counters per warp or part of it, 256 offsets, a few words, and the records.
 constexpr int kPassScratchBytes = 1024 + 64;
 constexpr int radix_shared_bytes(const TileShape& shape, int staged_bytes) {
-  return shape.threads / 32 * kRadixBins * 4 + kPassScratchBytes + shape.tile_items() * staged_bytes;
+  return shape.threads / shape.lanes * kRadixBins * 4 + kPassScratchBytes + shape.tile_items() * staged_bytes;
 }
+
+// Counters of all patterns of 16 bits, two to a word (cuda/radix/counting_sort_16.h). Adding up the counters of all blocks takes as long as
+// a few passes over 2^20 keys, and that for every row.
+constexpr int kCountingSharedBytes = 1 << 17;
+constexpr int64_t kMinCountedLength = int64_t{1} << 20;
+constexpr int64_t kMinCountedLengthOfRows = int64_t{1} << 22;
 
 struct RadixPlan {
   int passes = 0;  // slots; 0 when no bit is to be sorted by (the outputs are then a copy of the keys and 0, 1, 2, ...)
   bool indexed = true;
-  bool wide = false;  // 64-bit positions: rows beyond kMaxNarrowLength
+  bool wide = false;               // 64-bit positions: rows beyond kMaxNarrowLength
+  bool may_use_low_words = false;  // 64-bit integers: sorted as 32-bit keys if the histogram finds one high word in each row
+  bool counted = false;            // 16-bit keys alone, by counting: no slots
   TileClass tile_class = TileClass::kLarge;
   int64_t tiles_per_row[3] = {0, 0, 0};  // by PassKind
   int grid[3] = {0, 0, 0};               // persistent blocks
@@ -110,6 +120,9 @@ struct RadixPlan {
   int64_t records_offset = -1;         // records of the workspace buffer (64-bit and wide keys: keys alone)
   int64_t record_indices_offset = -1;  // their indices where they are kept apart
   int64_t second_records_offset = -1;  // records (or keys alone) of the other buffer where the outputs can not hold them
+  int64_t counts_offset = -1;          // counted: a word for each pattern
+  int64_t runs_offset = -1;            // counted: where the runs of equal keys end
+  int64_t run_patterns_offset = -1;    // counted: what they consist of
   int64_t workspace_bytes = 0;
 
   int64_t tiles(PassKind kind, int64_t rows) const { return rows * tiles_per_row[static_cast<int>(kind)]; }
@@ -188,10 +201,34 @@ inline int high_word_samples(const SortProblem& problem, bool wide) {
   return static_cast<int>(samples);
 }
 
+inline bool counting_is_faster(const SortProblem& problem, const DeviceTraits& device) {
+  return problem.key.bytes == 2 && problem.indices_out == nullptr && problem.whole_key() &&
+         problem.length >= (problem.rows == 1 ? kMinCountedLength : kMinCountedLengthOfRows) &&
+         device.shared_bytes_per_block >= kCountingSharedBytes;
+}
+
+inline RadixPlan plan_counting_sort_16(const DeviceTraits& device) {
+  using namespace radix_plan_detail;
+  constexpr int64_t kPatterns = 1 << 16;
+  RadixPlan plan;
+  plan.counted = true;
+  plan.indexed = false;
+  plan.grid[0] = device.sm_count;
+  Slicer slicer;
+  plan.control_offset = slicer.take(kControlBytes);
+  plan.counts_offset = slicer.take(kPatterns * 4);
+  plan.cleared_bytes = slicer.used;
+  plan.runs_offset = slicer.take(kPatterns * 4);
+  plan.run_patterns_offset = slicer.take(kPatterns * 2);
+  plan.workspace_bytes = slicer.used;
+  return plan;
+}
+
 // Needs rows >= 1, length >= 1, 0 <= begin_bit <= end_bit <= key bits, and at least one output. `max_narrow_length` is for tests of the
 // wide form.
 inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits& device, int64_t max_narrow_length = kMaxNarrowLength) {
   using namespace radix_plan_detail;
+  if (problem.length <= max_narrow_length && counting_is_faster(problem, device)) return plan_counting_sort_16(device);
   RadixPlan plan;
   const int key_bytes = problem.key.bytes;
   const int64_t numel = problem.numel();
@@ -201,6 +238,8 @@ inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits&
   plan.tile_class = plan.wide ? TileClass::kLarge : choose_tile_class(problem, device, plan.indexed);
 
   plan.high_word_samples = high_word_samples(problem, plan.wide);
+  const bool integers = problem.key.kind == KeyKind::kUnsigned || problem.key.kind == KeyKind::kSigned;
+  plan.may_use_low_words = key_bytes == 8 && integers && problem.whole_key() && !plan.wide;
 
   int64_t most_tiles = 0;
   for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {

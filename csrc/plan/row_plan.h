@@ -3,6 +3,8 @@
 //   kRegisters  rows to 256: 32-bit words in the registers of part of a warp, several rows to a warp
 //   kBlock      rows to 16384: 32-bit words, one row to a block; sorted in registers by each warp, then merged in shared memory
 //
+//   clusters    a few rows of 513 to 4096: one row to eight blocks, a word to a thread
+//
 // A shape is lanes (or threads) times items; its capacity is their product and a row takes the smallest shape that holds it, so a row of
 // 129 does not pay for 256. The tables are in one place below. Times are microseconds for 2^26 float32 with int64 indices on an H200.
 #pragma once
@@ -10,6 +12,7 @@
 #include <cstdint>
 
 #include "sort_problem.h"
+#include "word_layout.h"
 
 namespace gpusort {
 
@@ -32,7 +35,18 @@ struct RowPlan {
   int shared_limit = 0;           // the most a block of this device may use: one value for every launch, so that concurrent callers agree
   bool dependent_launch = false;  // the device can start a kernel's blocks while its predecessor ends
   int64_t workspace_bytes = 0;    // none of the kernels needs any
+  // kBlock: where rows can be sorted by clusters of kRowClusterBlocks blocks (compute capability 9.0, and kernels compiled for it), they
+  // are, with so many threads to a block; the fields above say what is done elsewhere. 0: not.
+  int cluster_threads = 0;
+  int cluster_shared_bytes = 0;
 };
+
+constexpr int kRowClusterBlocks = 8;  // as many as every device with clusters has
+
+// Blocks take consecutive parts of a row, the last of them a shorter one.
+GPUSORT_HD constexpr int row_part_length(int length) {
+  return (length + kRowClusterBlocks - 1) / kRowClusterBlocks;
+}
 
 namespace row_shapes {
 
@@ -87,34 +101,16 @@ struct FewRowsBlockShape {
 constexpr FewRowsBlockShape kOneRowPerSm[] = {{2048, 8}, {8192, 16}, {16384, 32}};
 constexpr FewRowsBlockShape kThreeRowsPerSm[] = {{2048, 8}, {8192, 16}};
 
+// Threads to a block where a cluster sorts a row, one word each, and the shortest rows that get them. Single arrays on an H200, in a graph:
+// 2^10 3.4 us (one block: 4.5), 2^11 4.6 (6.2), 2^12 7.1 (9.7); 2^13 would take 11.4 (one launch over the grid: 10.6).
+constexpr int kClusterThreads[] = {64, 128, 256, 512};
+constexpr int kClusterMinLength = 513;
+
 constexpr int kWarpsPerBlock = 4;             // kRegisters
 constexpr int kFewWarpsPerSm = 4;             // below this many warps to an SM rows in registers get a whole warp each
 constexpr int64_t kStaticSharedBytes = 2048;  // kept for the kernel's own variables and the driver
 
 }  // namespace row_shapes
-
-// A word wide row of shared memory: one word of padding after 32 keeps the threads of a warp on different banks.
-GPUSORT_HD int padded_position(int position) {
-  return position + (position >> 5);
-}
-
-GPUSORT_HD constexpr int64_t round_up(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-// The most keys with equal leading bits that one thread of `items` words puts in order. With 32 items shared memory decides how many
-// blocks an SM runs, and what is kept of longer runs is to be little.
-GPUSORT_HD constexpr int longest_run(int items) {
-  return items >= 32 ? 16 : 8;
-}
-
-// What is kept of longer runs: one slot for each that there can be, and the bytes for all.
-GPUSORT_HD constexpr int64_t long_run_slots(int64_t places, int items) {
-  return places / (longest_run(items) + 1) + 1;
-}
-GPUSORT_HD constexpr int64_t long_run_bytes(int key_bytes, int64_t places, int items) {
-  return key_bytes < 4 ? 0 : round_up(long_run_slots(places, items) * (2 * key_bytes + 2), 16);  // shorter keys fit whole into their words
-}
 
 // The keys of `places` places unless they stay far, then their long runs, then as many words.
 GPUSORT_HD constexpr int64_t row_shared_bytes(int key_bytes, int64_t places, int items, bool far_keys = false) {
@@ -145,6 +141,24 @@ inline RowPlan lanes_plan(row_shapes::LaneShape shape, const SortProblem& proble
   return plan;
 }
 
+// Words wait beside the codes of all parts.
+inline int cluster_shared_bytes(int key_bytes, int threads) {
+  const bool wide = key_bytes == 8;
+  return kRowClusterBlocks * threads * (wide ? 8 : 4) + (wide ? grid_packed_bytes(wide, threads) : grid_shared_word_bytes(wide, threads));
+}
+
+// Rows so few that all their clusters are under way at once.
+inline void add_clusters(RowPlan& plan, const SortProblem& problem, const DeviceTraits& traits) {
+  if (traits.compute_major < 9 || problem.length < row_shapes::kClusterMinLength) return;
+  if (problem.rows * kRowClusterBlocks > traits.sm_count) return;
+  for (const int threads : row_shapes::kClusterThreads) {
+    if (problem.length > int64_t{threads} * kRowClusterBlocks) continue;
+    plan.cluster_threads = threads;
+    plan.cluster_shared_bytes = cluster_shared_bytes(problem.key.bytes, threads);
+    return;
+  }
+}
+
 inline RowPlan block_plan(int threads, int items, bool far_keys, const SortProblem& problem, const DeviceTraits& traits) {
   RowPlan plan;
   plan.far_keys = far_keys;
@@ -156,6 +170,7 @@ inline RowPlan block_plan(int threads, int items, bool far_keys, const SortProbl
   plan.blocks = problem.rows;
   plan.shared_bytes = static_cast<int>(row_shared_bytes(problem.key.bytes, static_cast<int64_t>(threads) * items, items, far_keys));
   plan.shared_limit = static_cast<int>(traits.shared_bytes_per_block - row_shapes::kStaticSharedBytes);
+  add_clusters(plan, problem, traits);
   return plan;
 }
 

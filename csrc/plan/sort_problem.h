@@ -32,6 +32,10 @@ struct SortProblem {
   void* indices_out = nullptr;  // null: indices are not wanted (keys only); positions within the row
   int index_bytes = 8;          // 4 or 8, when indices_out is given; the row kernels write 2 as well
 
+  // A word on the device, or null. Where it is not 0 when the sort begins, nobody wants the results after all: the kernels of the radix
+  // sort then leave at once. Others may ignore it.
+  const uint32_t* called_off = nullptr;
+
   bool whole_key() const { return begin_bit == 0 && end_bit == key.bytes * 8; }
   int64_t numel() const { return rows * length; }
 };

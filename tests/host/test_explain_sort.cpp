@@ -60,6 +60,16 @@ void check_the_choice_is_the_planners() {
   }
 }
 
+void check_clusters_are_named() {
+  DeviceTraits traits;
+  const SortProblem problem = make_problem(4, 3, 1000);
+  const ExplainedStep clusters = explain_sort(problem, SortAlgorithm::kAuto, traits).steps.front();
+  CHECK(clusters.name == "sort a row to a cluster of 8 blocks" && clusters.blocks == 24 && clusters.threads == 128 && clusters.tile == 125);
+  traits.compute_major = 8;
+  const ExplainedStep blocks = explain_sort(problem, SortAlgorithm::kAuto, traits).steps.front();
+  CHECK(blocks.name == "sort a row to a block" && blocks.blocks == 3);
+}
+
 void check_named_algorithms() {
   const DeviceTraits traits;
   for (int key_bytes : {1, 2, 4, 8}) {
@@ -142,6 +152,7 @@ void check_other_devices() {
 
 int main() {
   check_the_choice_is_the_planners();
+  check_clusters_are_named();
   check_named_algorithms();
   check_bytes();
   check_other_devices();

@@ -88,6 +88,22 @@ void test_reach() {
   CHECK(grid_sort_max_length(4, 0, DeviceTraits{}) == 0);
 }
 
+// Every plan's shape and words are among those that the launcher has.
+void test_shapes_are_compiled() {
+  for (int key_bytes : {1, 2, 4, 8}) {
+    for (int64_t length = 1; length <= 262144; length += 1 + length / 50) {
+      for (int64_t rows : {1, 8, 132}) {
+        const GridSortPlan plan = plan_grid_sort(make_problem(key_bytes, rows, length), DeviceTraits{});
+        if (plan.threads == 0) continue;
+        const bool longest = plan.threads == 512 && plan.items == 4, long_one = plan.threads == 512 && plan.items == 2;
+        CHECK(longest || long_one || (plan.threads == 256 && plan.items <= 2));
+        const GridWords short_words = longest ? GridWords::kPacked : long_one ? GridWords::kPackedBuckets : GridWords::kExact;
+        CHECK(plan.words == (key_bytes == 8 ? GridWords::kPacked : key_bytes == 4 ? short_words : GridWords::kExact));
+      }
+    }
+  }
+}
+
 // Tests of the kernel force its rare path by a smaller capacity.
 void test_smaller_capacity() {
   GridSortPlan plan = plan_grid_sort(make_problem(4, 1, 262144), DeviceTraits{});
@@ -102,6 +118,7 @@ void test_smaller_capacity() {
 int main() {
   test_plans();
   test_reach();
+  test_shapes_are_compiled();
   test_smaller_capacity();
   return report();
 }

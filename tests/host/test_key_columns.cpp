@@ -159,15 +159,14 @@ void check_plan(int64_t rows, int64_t length, int columns, LexsortWay way) {
   CHECK(plan.way == way && plan.words == columns);
   const int64_t numel = rows * length;
   std::vector<std::pair<int64_t, int64_t>> slices = {{plan.words_offset, numel * 8}, {plan.sorted_words_offset, numel * 8}};
-  slices.push_back({plan.sort_offset, std::max(plan.word_sort.workspace_bytes, plan.run_sort.workspace_bytes)});
+  slices.push_back({plan.sort_offset, plan.word_sort.workspace_bytes});
   slices.push_back({plan.sort_offset, plan.lead_sort.workspace_bytes});
   if (plan.words > 1) {
     for (const int64_t offset : plan.order_offset) slices.push_back({offset, numel * plan.order_bytes});
   }
   if (way == LexsortWay::kLeading) {
     slices.push_back({plan.control_offset, static_cast<int64_t>(sizeof(LexsortControl) + columns * sizeof(ColumnEntry))});
-    slices.push_back({plan.run_offset, numel * 4});
-    CHECK(plan.control_bytes == slices[slices.size() - 2].second);
+    CHECK(plan.control_bytes == slices.back().second);
     CHECK(numel / kShortestListedRun * 8 + 8 <= numel * plan.order_bytes);  // the list of long runs
   }
   for (size_t i = 0; i < slices.size(); ++i) {

@@ -1,4 +1,5 @@
-// Every plan covers every output exactly once, in pieces its kernel can take, whatever the shape.
+// Every plan covers every output exactly once, in pieces its kernel can take,
+// whatever the shape.
 #include <cstdint>
 #include <string>
 
@@ -33,7 +34,7 @@ static void check_plan(const MergeProblem& problem, MergeKernel kernel, const De
   if (plan.kernel == MergeKernel::kTiled) CHECK(plan.piece == tile && tile < 0x8000);
   if (plan.kernel == MergeKernel::kCircular) CHECK(plan.piece % tile == 0 && plan.piece <= (int64_t{1} << 28) && tile < 0x8000);
   if (plan.cuts_in_workspace) {
-    CHECK(plan.cuts_bytes == problem.rows * (plan.pieces_per_row - 1) * 8 && plan.workspace_bytes == plan.cuts_bytes + 4);
+    CHECK(plan.workspace_bytes == problem.rows * (plan.pieces_per_row - 1) * 8);
   } else {
     CHECK(plan.workspace_bytes == 0);
     const bool by_blocks = plan.kernel == MergeKernel::kTiled || plan.kernel == MergeKernel::kCircular;
@@ -66,11 +67,40 @@ int main() {
     const MergeTile tile = ring_tile(key_bytes);
     CHECK((tile.ring & (tile.ring - 1)) == 0 && 2 * tile.outputs() + 1 + 2 * (16 / key_bytes) <= tile.ring);
   }
-  // A large merge has its cuts found ahead, a small one is spread over the multiprocessors.
+  // Keys alone are merged in tiles of their own, of whole 16-byte words a
+  // block.
+  for (int key_bytes : {1, 2, 4, 8}) {
+    for (const MergeTile& tile : {large_keys_tile(key_bytes), middle_keys_tile(key_bytes), small_keys_tile(key_bytes)})
+      CHECK(tile.outputs() * key_bytes % 16 == 0);
+    MergeProblem with_indices = problem_of(key_bytes, 1, 1 << 26, 1 << 26);
+    int64_t index = 0;
+    with_indices.indices_out = &index;
+    const MergePlan indexed = plan_merge(with_indices, MergeKernel::kTiled, h200);
+    CHECK(indexed.threads == large_tile(key_bytes).threads && indexed.outputs_per_thread == large_tile(key_bytes).outputs_per_thread);
+    CHECK(plan_merge(problem_of(key_bytes, 1, 1 << 26, 1 << 26), MergeKernel::kTiled, h200).piece == large_keys_tile(key_bytes).outputs());
+  }
+  // Only devices that can start kernels early are asked to.
+  CHECK(plan_merge(problem_of(4, 1, 9, 9), MergeKernel::kAuto, h200).dependent_launch);
+  small_gpu.compute_major = 8;
+  CHECK(!plan_merge(problem_of(4, 1, 9, 9), MergeKernel::kAuto, small_gpu).dependent_launch);
+  // A large merge has its cuts found ahead, a small one is spread over the
+  // multiprocessors.
   const MergePlan large = plan_merge(problem_of(4, 1, 1 << 26, 1 << 26), MergeKernel::kAuto, h200);
-  CHECK(large.kernel == MergeKernel::kTiled && large.piece == large_tile(4).outputs() && large.cuts_in_workspace);
+  CHECK(large.kernel == MergeKernel::kTiled && large.piece == large_keys_tile(4).outputs() && large.cuts_in_workspace);
+  // From 2 x 2^16 to 2 x 2^26 keys of any width there are enough tiles for every multiprocessor, or they are the smallest.
+  for (int key_bytes : {1, 2, 4, 8}) {
+    for (int log_length = 16; log_length <= 26; ++log_length) {
+      const int64_t length = int64_t{1} << log_length;
+      const MergePlan plan = plan_merge(problem_of(key_bytes, 1, length, length), MergeKernel::kAuto, h200);
+      CHECK(plan.pieces_per_row >= h200.sm_count || plan.piece == small_keys_tile(key_bytes).outputs());
+      CHECK((log_length >= 24) <= (plan.piece == large_keys_tile(key_bytes).outputs()));
+    }
+    CHECK(plan_merge(problem_of(key_bytes, 1, 1 << 20, 1 << 20), MergeKernel::kAuto, h200).piece == middle_keys_tile(key_bytes).outputs());
+    // Rows that fit into a small tile get one, however many there are.
+    CHECK(plan_merge(problem_of(key_bytes, 1 << 20, 60, 70), MergeKernel::kAuto, h200).piece == small_keys_tile(key_bytes).outputs());
+  }
   const MergePlan small = plan_merge(problem_of(4, 1, 1 << 16, 1 << 16), MergeKernel::kAuto, h200);
-  CHECK(small.kernel == MergeKernel::kTiled && small.pieces_per_row >= 100 && small.workspace_bytes == 0);
+  CHECK(small.kernel == MergeKernel::kTiled && small.pieces_per_row >= 80 && small.workspace_bytes == 0);
 
   MergeKernel kernel = MergeKernel::kAuto;
   CHECK(parse_merge_kernel("tiled", kernel) && kernel == MergeKernel::kTiled);

@@ -30,7 +30,9 @@ void check_stages(const MultiwaySchedule& stages, int key_bytes, bool wide, int6
     CHECK(stage.threads % 32 == 0 && stage.threads >= kFewestMultiwayThreads && stage.threads <= kMultiwayThreads);
     // However a tile falls into pieces, they fit its slots when each starts at a whole thread.
     const int items = multiway_items(key_bytes, wide);
-    CHECK(stage.tile > 0 && stage.tile + int64_t{stage.ways} * (items - 1) <= int64_t{stage.threads} * items);
+    CHECK(stage.tile > 2 * kCutSlack);
+    CHECK(stage.tile + 2 * kCutSlack + int64_t{stage.ways} * (items - 1) <= int64_t{stage.threads} * items);
+    CHECK(stage.threads * items < (1 << kSlotBits));
     CHECK(stage.tiles * stage.tile >= rows * row_length || stage.run_length == 0);
     CHECK(stages.cuts_bytes >= stage.tiles * stage.ways * 8);
     left = stage.groups;

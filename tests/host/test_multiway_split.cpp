@@ -66,6 +66,48 @@ void check_sorted(const Runs& runs, int64_t rank_step) {
   CHECK(outside == 0);
 }
 
+// A near split has to be the exact split of as many outputs as it counts, and those near enough.
+template <class Index>
+void check_near(const Runs& runs, int64_t rank_step, Index slack) {
+  const int count = static_cast<int>(runs.size());
+  int64_t total = 0;
+  for (const auto& run : runs) total += static_cast<int64_t>(run.size());
+  long outside = 0;
+  for (int64_t rank = 0; rank <= total; rank += rank_step) {
+    std::vector<Index> low(count, 0), high(count), before(count);
+    for (int r = 0; r < count; ++r) high[r] = static_cast<Index>(runs[r].size());
+    multiway_split_near<Index>(SoloTeam<Index>{count}, static_cast<Index>(rank), slack, low.data(), high.data(), before.data(),
+                               CheckedRuns{runs, &outside}, [](uint32_t x, uint32_t y) { return x < y; });
+    CHECK(low == high);
+    int64_t sum = 0;
+    for (const Index counted : low) sum += counted;
+    CHECK(sum >= rank - slack && sum <= rank + slack && sum >= 0 && sum <= total);
+    CHECK(split<int64_t>(runs, sum, &outside) == std::vector<int64_t>(low.begin(), low.end()));
+  }
+  CHECK(outside == 0);
+}
+
+// Whatever the runs are: counts within them, near the rank.
+void check_near_unsorted(const Runs& runs, int64_t slack) {
+  int64_t total = 0;
+  for (const auto& run : runs) total += static_cast<int64_t>(run.size());
+  const int count = static_cast<int>(runs.size());
+  long outside = 0;
+  for (int64_t rank = 0; rank <= total; rank += 1 + total / 50) {
+    std::vector<int64_t> low(count, 0), high(count), before(count);
+    for (int r = 0; r < count; ++r) high[r] = static_cast<int64_t>(runs[r].size());
+    multiway_split_near<int64_t>(SoloTeam<int64_t>{count}, rank, slack, low.data(), high.data(), before.data(), CheckedRuns{runs, &outside},
+                                 [](uint32_t x, uint32_t y) { return x < y; });
+    int64_t sum = 0;
+    for (int r = 0; r < count; ++r) {
+      CHECK(low[r] == high[r] && low[r] >= 0 && low[r] <= static_cast<int64_t>(runs[r].size()));
+      sum += low[r];
+    }
+    CHECK(sum >= rank - slack && sum <= rank + slack);
+  }
+  CHECK(outside == 0);
+}
+
 void check_unsorted(const Runs& runs) {
   int64_t total = 0;
   for (const auto& run : runs) total += static_cast<int64_t>(run.size());
@@ -91,6 +133,9 @@ int main() {
       for (int repeat = 0; repeat < 6; ++repeat) check_sorted(make_runs(random, count, 60, values, true), 1);
       check_sorted(make_runs(random, count, 3000 / count + 200, values, true), 37);
       check_unsorted(make_runs(random, count, 120, values, false));
+      check_near<int64_t>(make_runs(random, count, 60, values, true), 1, 0);
+      check_near<int32_t>(make_runs(random, count, 300, values, true), 13, 20);
+      check_near_unsorted(make_runs(random, count, 120, values, false), 5);
     }
   }
   // Every run above, or below, the one before it; one long run among short ones; long runs, where the guesses are used.
@@ -100,10 +145,14 @@ int main() {
       for (int p = 0; p < 100; ++p) runs[r].push_back(static_cast<uint32_t>((rising ? r : 15 - r) * 100 + p));
     }
     check_sorted(runs, 1);
+    check_near<int32_t>(runs, 1, 3);
   }
   Runs uneven = make_runs(random, 9, 20, 50, true);
   uneven[4].assign(5000, 25);
   check_sorted(uneven, 11);
+  check_near<int32_t>(uneven, 11, 2);
   check_sorted(make_runs(random, 4, 20000, 0, true), 997);
+  check_near<int32_t>(make_runs(random, 16, 40000, 0, true), 997, 64);
+  check_near<int64_t>(make_runs(random, 7, 40000, 30, true), 997, 64);
   return report();
 }

@@ -88,6 +88,33 @@ void check_packed_positions() {
   CHECK(gpusort::packed_index_bytes(problem_of(1, 1, (int64_t{1} << 31) + 1), gpusort::SortAlgorithm::kAuto, traits) == 8);
 }
 
+// A few rows get clusters, on devices that have them; every block has keys, and fits without asking for more shared memory.
+void check_clusters() {
+  const DeviceTraits h200;
+  DeviceTraits old;
+  old.compute_major = 8;
+  bool all = true;
+  for (int key_bytes : {1, 2, 4, 8}) {
+    for (int64_t rows : {1, 2, 16, 17, 1000}) {
+      for (int64_t length = 1; length <= 16384; ++length) {
+        const RowPlan plan = plan_row_sort(problem_of(key_bytes, rows, length), h200);
+        const bool clusters = rows <= 16 && length >= gpusort::row_shapes::kClusterMinLength && length <= 4096;
+        all = all && (plan.cluster_threads > 0) == clusters;
+        all = all && plan_row_sort(problem_of(key_bytes, rows, length), old).cluster_threads == 0;
+        if (!clusters) continue;
+        const int part = gpusort::row_part_length(static_cast<int>(length));
+        all = all && plan.kernel == RowKernel::kBlock && part <= plan.cluster_threads && 2 * part > plan.cluster_threads;
+        all = all && (gpusort::kRowClusterBlocks - 1) * part < length && gpusort::kRowClusterBlocks * part >= length;
+        all = all && plan.cluster_shared_bytes > 0 && plan.cluster_shared_bytes + 1024 <= 48 * 1024;
+      }
+    }
+  }
+  CHECK(all);
+  CHECK(plan_row_sort(problem_of(4, 1, 1024), h200).cluster_threads == 128);
+  CHECK(plan_row_sort(problem_of(4, 1, 1025), h200).cluster_threads == 256);
+  CHECK(plan_row_sort(problem_of(8, 16, 4096), h200).cluster_threads == 512);
+}
+
 void check_all_lengths(const DeviceTraits& traits) {
   for (int key_bytes : {1, 2, 4, 8}) {
     bool all = true;
@@ -127,6 +154,7 @@ int main() {
   check_sizes();
   check_residency();
   check_packed_positions();
+  check_clusters();
   for (int key_bytes : {1, 2, 4, 8}) CHECK(row_sort_max_length(key_bytes, h200) == 16384);
 
   DeviceTraits small;  // a consumer card: 99 KB of shared memory to a block

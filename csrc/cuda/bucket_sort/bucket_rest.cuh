@@ -1,10 +1,10 @@
 // Sorts the buckets that distribution leaves over (bucket_rows.cuh): stable least-significant-digit radix sort in one block, of no more
 // bits than the bucket's range has.
 //
-// Crowded buckets, of few values or of values that crowd together, stay on chip: one pass for each 8 bits of the range, records in
-// registers, places by ballots (the classic warp ranking: Adinets, Merrill, "Onesweep", 2022), exchanged through shared memory.
-// Buckets above the capacity go tile by tile between where they lie and the spare buffers, an even number of passes, so that they end where
-// they lay and the outputs are written from there: about 4 us a pass and tile, but such buckets are accidents of sampling.
+// What a tile holds, as most crowded buckets (of values found often, or of values that crowd together), stays on chip: one pass for each 8
+// bits of the range, records in registers, places by ballots (the classic warp ranking: Adinets, Merrill, "Onesweep", 2022), exchanged
+// through shared memory. Larger buckets go tile by tile between where they lie and the spare buffers, an even number of passes, so that
+// they end where they lay and the outputs are written from there: a few us a pass and tile, but such buckets are accidents of sampling.
 // Invariant of both: before a pass the records rise by the digits of the passes before it, equal ones in the order of their indices.
 #pragma once
 
@@ -12,6 +12,7 @@
 
 #include "../../core/word_map.h"
 #include "../primitives/block_scan.cuh"
+#include "../primitives/dependent_launch.cuh"
 #include "../rows/warp_reduce.cuh"
 #include "bucket_records.cuh"
 
@@ -34,6 +35,7 @@ template <class U, int kThreads, int kItems>
 struct BucketRest {
   static constexpr int kWarps = kThreads / 32;
   static constexpr uint32_t kCapacity = kThreads * kItems;
+  static constexpr int kBlocksPerSm = sizeof(U) == 8 ? 2 : 3;
   static constexpr int kWarpsTogether = 8;  // whose counts are read at a time
   static constexpr int kKeysTogether = 8;   // loaded at a time where all keys of a large bucket are read
   static_assert(kThreads >= kRestDigits && kWarps % kWarpsTogether == 0, "a thread to a digit");
@@ -211,7 +213,7 @@ struct BucketRest {
     for (uint32_t place = thread; place < bucket.size; place += kThreads) output.store(place, staged.keys[place], staged.indices[place]);
   }
 
-  // ---- above the capacity -------------------------------------------------------------------------------------------------------------
+  // ---- larger than a tile --------------------------------------------------------------------------------------------------------------
 
   __device__ __forceinline__ Records spare_records() const {
     const BucketArguments<U>& arguments = bucket.arguments;
@@ -301,7 +303,9 @@ struct BucketRest {
 };
 
 template <class U, int kThreads, int kItems>
-__global__ void __launch_bounds__(kThreads, 1024 / kThreads) bucket_rest_kernel(const __grid_constant__ BucketArguments<U> arguments) {
+__global__ void __launch_bounds__(kThreads, BucketRest<U, kThreads, kItems>::kBlocksPerSm)
+    bucket_rest_kernel(const __grid_constant__ BucketArguments<U> arguments) {
+  start_after_predecessor();
   using Rest = BucketRest<U, kThreads, kItems>;
   extern __shared__ uint4 shared_memory[];
   __shared__ typename Rest::Notes notes;
@@ -309,7 +313,7 @@ __global__ void __launch_bounds__(kThreads, 1024 / kThreads) bucket_rest_kernel(
   for (uint32_t i = blockIdx.x; i < large + crowded; i += gridDim.x) {
     const BucketSpan<U> bucket(arguments, noted_bucket(arguments, i, large));
     Rest rest(bucket, shared_memory, notes);
-    if (i < large) {
+    if (bucket.size > Rest::kCapacity) {
       rest.sort_in_tiles();
     } else {
       rest.sort_on_chip();

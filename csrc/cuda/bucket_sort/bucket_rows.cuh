@@ -21,6 +21,7 @@
 #include "../../core/flat_order.h"
 #include "../../plan/bucket_shape.h"
 #include "../primitives/block_scan.cuh"
+#include "../primitives/dependent_launch.cuh"
 #include "../rows/warp_reduce.cuh"
 #include "bucket_maps.cuh"
 #include "bucket_records.cuh"
@@ -357,6 +358,7 @@ template <class U, int kThreads, int kItems, int kBlocksPerSm = bucket_blocks_pe
           bool kNumbered = true, int kRankTogether = 2>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm) bucket_rows_kernel(const __grid_constant__ BucketArguments<U> arguments) {
   using Rows = BucketRows<U, kThreads, kItems, kBinsPerFourKeys, kNumbered, kRankTogether>;
+  start_after_predecessor();
   extern __shared__ uint4 shared_memory[];
   __shared__ BucketNotes<typename Rows::Flat> notes;
   const BucketSpan<U> bucket(arguments, blockIdx.x);

@@ -1,32 +1,39 @@
 // Picks the instantiations of the two kernels of the bucket sort for a capacity (kBucketShapes in plan/bucket_shape.h).
 #pragma once
 
+#include <atomic>
+
+#include "../primitives/dependent_launch.cuh"
+#include "../primitives/kernel_setup.h"
 #include "bucket_rest.cuh"
 #include "bucket_rows.cuh"
 
 namespace gpusort {
 
-constexpr int kRestThreads = 1024, kRestItems = 8;  // a tile is no shorter than the largest capacity
+// Of the kernel for the rest. Its blocks are small, so that an SM has several: a crowded bucket has too few keys to keep a large one busy.
+constexpr int kRestThreads = 256, kRestItems = 16;
+
+template <auto kKernel, class U>
+cudaError_t launch_bucket_kernel(int64_t blocks, int threads, int shared_bytes, const BucketArguments<U>& arguments,
+                                 const DeviceTraits& traits, cudaStream_t stream) {
+  static std::atomic<uint64_t> prepared{0};
+  const cudaError_t error = allow_shared_memory(kKernel, shared_bytes, prepared);
+  if (error != cudaSuccess) return error;
+  return launch_after_predecessor<kKernel>(arguments, {static_cast<unsigned>(blocks), threads, shared_bytes, traits.compute_major >= 9},
+                                           stream);
+}
 
 template <class U>
 cudaError_t launch_bucket_rest(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream) {
-  const auto kernel = bucket_rest_kernel<U, kRestThreads, kRestItems>;
-  constexpr int kBytes = BucketRest<U, kRestThreads, kRestItems>::kSharedBytes;
-  const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-  if (status != cudaSuccess) return status;
-  kernel<<<traits.sm_count, kRestThreads, kBytes, stream>>>(arguments);
-  return cudaGetLastError();
+  using Rest = BucketRest<U, kRestThreads, kRestItems>;
+  return launch_bucket_kernel<bucket_rest_kernel<U, kRestThreads, kRestItems>>(int64_t{Rest::kBlocksPerSm} * traits.sm_count, kRestThreads,
+                                                                               Rest::kSharedBytes, arguments, traits, stream);
 }
 
 template <class U, int kThreads, int kItems>
 cudaError_t launch_bucket_shape(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream) {
-  static_assert(kThreads * kItems <= kRestThreads * kRestItems, "");
-  const auto kernel = bucket_rows_kernel<U, kThreads, kItems>;
-  constexpr int kBytes = bucket_shared_bytes(sizeof(U), kThreads, kItems);
-  cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-  if (status != cudaSuccess) return status;
-  kernel<<<static_cast<unsigned>(arguments.rows * arguments.buckets_per_row), kThreads, kBytes, stream>>>(arguments);
-  status = cudaGetLastError();
+  const cudaError_t status = launch_bucket_kernel<bucket_rows_kernel<U, kThreads, kItems>>(
+      arguments.rows * arguments.buckets_per_row, kThreads, bucket_shared_bytes(sizeof(U), kThreads, kItems), arguments, traits, stream);
   if (status != cudaSuccess) return status;
   return launch_bucket_rest(arguments, traits, stream);
 }

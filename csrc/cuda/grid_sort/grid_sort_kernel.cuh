@@ -182,6 +182,27 @@ struct GridSortBlock {
     return before + (samples.get(first + before) < word ? 1 : 0);
   }
 
+  // The same of a sample of tile `own`, whose place there is `place`. Of wide words the codes are enough: where they are equal, the earlier
+  // tile's go first.
+  __device__ __forceinline__ int samples_before_sample(int tile_of_row, const Word& sample, int own, int place) const {
+    if constexpr (Traits::kWide) {
+      const bool earlier = tile_of_row < own;
+      const Code limit = Traits::code(sample) + (earlier ? 1 : 0);  // the codes below it come before
+      const int first = tile_of_row * kGridSamples;
+      int before = 0;
+#pragma unroll
+      for (int step = kGridSamples / 2; step > 0; step /= 2) before += samples.code(first + before + step - 1) < limit ? step : 0;
+      before += samples.code(first + before) < limit ? 1 : 0;
+      if (tile_of_row == own) before = place;
+      if (earlier && limit == 0) {  // all there are, without the padding
+        before = grid_sample_count(length_of_tile(tile_of_row), grid_sample_offset(tile_of_row, arguments.gap), arguments.gap);
+      }
+      return before;
+    } else {
+      return samples_before(tile_of_row, sample);
+    }
+  }
+
   // Bucket b begins with the sample of rank floor(b * samples / tiles). Each lane ranks one sample of the tile; a warp looks into one tile
   // at a time, whose samples lie in different banks.
   __device__ __forceinline__ void choose_splitters(int row, int tile_of_row) const {
@@ -195,7 +216,7 @@ struct GridSortBlock {
     for (int first = thread / 32; first < tiles; first += kBatch * kWarps) {
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) {
-        const int other = first + i * kWarps, before = samples_before(min(other, tiles - 1), sample);
+        const int other = first + i * kWarps, before = samples_before_sample(min(other, tiles - 1), sample, tile_of_row, lane);
         rank_in_some += other < tiles ? before : 0;
       }
     }

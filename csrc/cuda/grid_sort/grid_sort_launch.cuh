@@ -53,8 +53,10 @@ cudaError_t launch_grid_sort_words(const SortProblem& problem, const GridSortPla
     if (plan.threads == 256 && plan.items == 2) return launch_grid_sort_shape<Word, 256, 2, kShort>(arguments, plan, stream);
     if (plan.threads == 512 && plan.items == 2) return launch_grid_sort_shape<Word, 512, 2, kShort>(arguments, plan, stream);
     if (plan.threads == 512 && plan.items == 4) return launch_grid_sort_shape<Word, 512, 4, kShort>(arguments, plan, stream);
-  } else if (plan.threads == 512 && plan.items == 4) {
+  } else if (plan.words == GridWords::kPacked && plan.threads == 512 && plan.items == 4) {
     return launch_grid_sort_shape<Word, 512, 4, GridWords::kPacked>(arguments, plan, stream);
+  } else if (plan.words == GridWords::kPackedBuckets && plan.threads == 512 && plan.items == 2) {
+    if constexpr (sizeof(Code) == 4) return launch_grid_sort_shape<Word, 512, 2, GridWords::kPackedBuckets>(arguments, plan, stream);
   }
   return cudaErrorInvalidValue;
 }

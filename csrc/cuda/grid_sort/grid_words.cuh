@@ -17,8 +17,9 @@ struct WideWord {
   uint32_t index;
 };
 
+// Without branches: several comparisons are to be under way at once.
 __device__ __forceinline__ bool operator<(const WideWord& a, const WideWord& b) {
-  return a.code < b.code || (a.code == b.code && a.index < b.index);
+  return (a.code < b.code) | ((a.code == b.code) & (a.index < b.index));
 }
 
 template <class Word>
@@ -99,6 +100,7 @@ struct SharedWords<WideWord> {
   __device__ __forceinline__ SharedWords(char* storage, int places)
       : codes(reinterpret_cast<uint64_t*>(storage)), indices(reinterpret_cast<uint32_t*>(storage + grid_shared_codes_bytes(places))) {}
   __device__ __forceinline__ WideWord get(int place) const { return {codes[grid_code_place(place)], indices[grid_index_place(place)]}; }
+  __device__ __forceinline__ uint64_t code(int place) const { return codes[grid_code_place(place)]; }
   __device__ __forceinline__ void set(int place, const WideWord& word) const {
     codes[grid_code_place(place)] = word.code;
     indices[grid_index_place(place)] = word.index;

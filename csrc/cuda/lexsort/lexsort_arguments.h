@@ -13,6 +13,7 @@ struct LexsortArguments {
   KeyColumns columns;
   int64_t rows = 1;
   int64_t length = 0;
+  int sm_count = 1;
   LexsortControl* control = nullptr;  // kLeading
   ColumnEntry* entries = nullptr;     // kLeading: one per column
 
@@ -30,33 +31,27 @@ struct Positions {
   }
 };
 
-// ---- column_words.cu
+// ---- column_ranges.cu
 
-// Fills in the entries of all columns and the words of the narrowed key.
-cudaError_t launch_column_ranges(const LexsortArguments& arguments, int blocks, cudaStream_t stream);
+// Fills in the entries of all columns and the words of the narrowed key, and calls off the sort by the leading word where too much would
+// tie.
+cudaError_t launch_column_ranges(const LexsortArguments& arguments, cudaStream_t stream);
+
+// ---- column_words.cu. `called_off`: null, or a word on the device; where it is not 0 nothing is written.
 
 // words[place] = the word of the element at order[place]: of the narrowed key where there are entries, else of the key by dtype. `bytes`
 // 4: its upper half.
 cudaError_t launch_column_words(const LexsortArguments& arguments, int64_t word, Positions order, void* words, int bytes,
-                                bool part_of_chain, cudaStream_t stream);
+                                const uint32_t* called_off, cudaStream_t stream);
 
 // composed[place] = first[second[place]], both within rows; composed may be second.
-cudaError_t launch_compose(const LexsortArguments& arguments, Positions first, Positions second, Positions composed, cudaStream_t stream);
+cudaError_t launch_compose(const LexsortArguments& arguments, Positions first, Positions second, Positions composed,
+                           const uint32_t* called_off, cudaStream_t stream);
 
 // ---- mend_runs.cu
 
 // After the sort by the leading word: orders every run of equal words, or decides that the chain has to.
 cudaError_t launch_mend_runs(const LexsortArguments& arguments, const uint64_t* sorted_words, int64_t* indices, int64_t* long_runs,
                              int blocks, cudaStream_t stream);
-
-// ---- run_numbers.cu
-
-// numbers[element] = where its run begins, for every element.
-cudaError_t launch_run_numbers(const LexsortArguments& arguments, const uint64_t* sorted_words, const int64_t* indices, uint32_t* numbers,
-                               cudaStream_t stream);
-
-// fetched[place] = numbers[order[place]].
-cudaError_t launch_fetch_run_numbers(const LexsortArguments& arguments, const uint32_t* numbers, Positions order, uint32_t* fetched,
-                                     cudaStream_t stream);
 
 }  // namespace gpusort

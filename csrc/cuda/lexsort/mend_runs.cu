@@ -7,17 +7,18 @@
 // Second kernel: a block per listed run of at most 4096, one stable sort per word, least significant first, by Batcher's merge exchange
 // (Knuth, volume 3, algorithm 5.2.2 M) on (word, place).
 // When a run is longer than that, or many elements lie in listed runs, the second kernel leaves and the chain does it all
-// (plan/lexsort_plan.h): the runs' elements are what it needs, not their order.
+// (plan/lexsort_plan.h).
 #include <atomic>
 
 #include "../primitives/kernel_setup.h"
-#include "narrowed_word.cuh"
+#include "column_codes.cuh"
 
 namespace gpusort {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTile = 2048;
+constexpr int kItems = 3;                       // places whose next words a thread waits for at once
 constexpr int kReach = kShortestListedRun - 1;  // the longest run that is mended here
 constexpr int kPlaces = kTile + kReach;         // of all runs that begin in the tile
 constexpr int kWindow = kReach + kPlaces + kReach;
@@ -88,7 +89,7 @@ struct TiedPlace {
 
 __global__ void __launch_bounds__(kThreads)
     short_runs_kernel(const __grid_constant__ LexsortArguments m, const uint64_t* sorted_words, int64_t* indices, int64_t* long_runs) {
-  if (m.control->words <= 1) return;  // equal words are equal keys
+  if (m.control->lead_called_off != 0 || m.control->words <= 1) return;  // not sorted; equal words are equal keys
   __shared__ uint64_t words[kWindow];
   __shared__ uint32_t order[2][kPlaces];
   __shared__ TiedPlace tied[kPlaces];
@@ -126,10 +127,23 @@ __global__ void __launch_bounds__(kThreads)
   // From here on `words` holds the next word of each tied place. tied[own] belongs to one thread throughout and moves with its element.
   int from = 0;
   for (int64_t word = 1; word < m.control->words; ++word, from ^= 1) {
-    for (int own = threadIdx.x; own < kPlaces; own += kThreads) {
-      const TiedPlace spot = tied[own];
-      if (spot.count < 2) continue;
-      words[spot.place] = narrowed_word(m, word, m.row_begin(tile_begin + spot.place) + order[from][spot.place]);
+    for (int begin = threadIdx.x; begin < kPlaces; begin += kThreads * kItems) {
+      int place[kItems];
+      int64_t element[kItems];
+      uint64_t value[kItems];
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        const int own = begin + k * kThreads;
+        element[k] = -1;
+        if (own >= kPlaces || tied[own].count < 2) continue;
+        place[k] = tied[own].place;
+        element[k] = m.row_begin(tile_begin + place[k]) + order[from][place[k]];
+      }
+      load_words(m, word, 0, 0, element, value);
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        if (element[k] >= 0) words[place[k]] = value[k];
+      }
     }
     __syncthreads();
     any = false;
@@ -194,16 +208,17 @@ __global__ void __launch_bounds__(kListThreads) listed_runs_kernel(const __grid_
                                                                    int64_t* indices, const int64_t* long_runs) {
   extern __shared__ uint64_t shared_words[];
   const LexsortControl& control = *m.control;
-  if (control.too_long != 0 || static_cast<int64_t>(control.long_run_places) * kMendedShare > m.numel()) return;
+  if (control.lead_called_off != 0 || control.too_long != 0 || static_cast<int64_t>(control.long_run_places) * kMendedShare > m.numel())
+    return;
   if (blockIdx.x == 0 && threadIdx.x == 0) m.control->chain_called_off = 1;
   auto* const order = reinterpret_cast<uint32_t*>(shared_words + kLongestMendedRun);
   auto* const places = reinterpret_cast<uint16_t*>(order + kLongestMendedRun);
-  constexpr int kItems = static_cast<int>(kLongestMendedRun) / kListThreads;
+  constexpr int kListItems = static_cast<int>(kLongestMendedRun) / kListThreads;
   for (uint32_t run = blockIdx.x; run < control.long_runs; run += gridDim.x) {
     const int64_t begin = long_runs[run], row_begin = m.row_begin(begin), row_end = row_begin + m.length;
     const uint64_t leading = sorted_words[begin];
     int count = 0;
-    for (int k = 0; k < kItems; ++k) {
+    for (int k = 0; k < kListItems; ++k) {
       const int64_t place = begin + k * kListThreads + threadIdx.x;
       count += __syncthreads_count(place < row_end && sorted_words[place] == leading);
     }
@@ -211,20 +226,23 @@ __global__ void __launch_bounds__(kListThreads) listed_runs_kernel(const __grid_
     __syncthreads();
     for (int64_t word = control.words - 1; word > 0; --word) {
       for (int i = threadIdx.x; i < count; i += kListThreads) {
-        shared_words[i] = narrowed_word(m, word, row_begin + order[i]);
+        const int64_t element[1] = {row_begin + order[i]};
+        uint64_t value[1];
+        load_words(m, word, 0, 0, element, value);
+        shared_words[i] = value[0];
         places[i] = static_cast<uint16_t>(i);
       }
       __syncthreads();
       merge_exchange(shared_words, places, static_cast<uint32_t>(count));
-      uint32_t moved[kItems];
+      uint32_t moved[kListItems];
 #pragma unroll
-      for (int k = 0; k < kItems; ++k) {
+      for (int k = 0; k < kListItems; ++k) {
         const int i = k * kListThreads + threadIdx.x;
         if (i < count) moved[k] = order[places[i]];
       }
       __syncthreads();
 #pragma unroll
-      for (int k = 0; k < kItems; ++k) {
+      for (int k = 0; k < kListItems; ++k) {
         const int i = k * kListThreads + threadIdx.x;
         if (i < count) order[i] = moved[k];
       }

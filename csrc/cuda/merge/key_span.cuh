@@ -43,7 +43,15 @@ struct KeySpan {
     return loaded;
   }
 
-  // Encodes it, with sentinels where no key may be read. True if it holds special keys.
+  // The same with `sentinel` there.
+  __device__ KeyWord<U> load_or(int word, U sentinel) const {
+    KeyWord<U> loaded;
+#pragma unroll
+    for (int e = 0; e < kWord; ++e) loaded.key[e] = is_valid(word, e) ? reinterpret_cast<const U*>(words + word)[e] : sentinel;
+    return loaded;
+  }
+
+  // Encodes what load_ragged gave, with sentinels where no key may be read. True if it holds special keys.
   __device__ bool encode_ragged(int word, KeyWord<U>& loaded, const MergeKeys<U>& keys) const {
     bool special = false;
 #pragma unroll

@@ -25,8 +25,7 @@ struct MergeArguments {
   int index_bytes;
 
   int64_t piece, pieces_per_row;
-  int64_t* cuts;            // null: blocks find their own; else rows x (pieces_per_row - 1): elements of a before each inner cut
-  uint32_t* contradictory;  // with cuts: not 0 when the cuts do not rise, which happens to inputs that are not sorted
+  int64_t* cuts;  // null: blocks find their own; else rows x (pieces_per_row - 1): elements of a before each inner cut
 
   GPUSORT_HD int64_t row_outputs() const { return a_length + b_length; }
   GPUSORT_HD const U* a_row(int64_t row) const { return a + row * a_length; }
@@ -54,7 +53,6 @@ MergeArguments<U> make_merge_arguments(const MergeProblem& problem, const MergeP
   m.piece = plan.piece;
   m.pieces_per_row = plan.pieces_per_row;
   m.cuts = plan.cuts_in_workspace ? static_cast<int64_t*>(workspace) : nullptr;
-  m.contradictory = plan.cuts_in_workspace ? reinterpret_cast<uint32_t*>(static_cast<char*>(workspace) + plan.cuts_bytes) : nullptr;
   return m;
 }
 

@@ -1,4 +1,5 @@
-// One tile merged by one block: the step that the tiled and the circular merge share.
+// One tile merged by one block, with positions or from rings: the step that the tiled and the circular merge share. Tiles of keys alone
+// that lie in one piece are merged by merge_plain.cuh.
 //
 // Both inputs of the tile wait in shared memory as merge keys (below). Each thread finds its split by co_rank, merges kItems outputs into
 // registers and leaves them, in output order, in a second area of shared memory, from which they are stored in 16-byte words.
@@ -9,7 +10,6 @@
 #pragma once
 
 #include "../../core/serial_merge.h"
-#include "../../core/sorting_network.h"
 #include "merge_arguments.cuh"
 
 namespace gpusort {
@@ -40,6 +40,9 @@ struct MergeKeys {
   __device__ U decode(U key) const { return flipped_if_negative(static_cast<U>(key ^ flip)); }
   __device__ U ordered(U key) const { return static_cast<U>((key ^ order.complement) - order.lowest); }
   __device__ U code(U key) const { return order.code_of_ordered(ordered(key)); }
+
+  // True if different keys never compare equal.
+  __device__ bool tells_all_apart() const { return order.clamp == kSentinel && order.zero == 0; }
 
   __device__ bool is_special(U key) const {
     if (key == kSentinel) return true;
@@ -96,6 +99,15 @@ struct KeyWord {
   }
 };
 
+// A word full of one key.
+template <class U>
+__device__ KeyWord<U> word_of(U key) {
+  KeyWord<U> word;
+#pragma unroll
+  for (int e = 0; e < KeyWord<U>::kCount; ++e) word.key[e] = key;
+  return word;
+}
+
 // The inputs of a tile, at cursors into shared memory: plain (kRing = 0), or two rings of kRing elements. kCodes: read as codes.
 template <class U, int kRing, bool kCodes>
 struct TileSource {
@@ -139,21 +151,22 @@ struct TileOutputs {
   __device__ static int place_of_word(int word) { return kExchange ? word ^ (word >> 3 & 7) : word; }
   __device__ static U& at(U* outputs, int index) { return outputs[place_of_word(index / kWord) * kWord + index % kWord]; }
 
-  // Leaves a thread's merge keys there, decoded.
+  // Leaves a thread's keys there, decoded if they are merge keys.
   template <class Item>
-  __device__ static void put(U* outputs, const Item (&items)[kItems], const MergeKeys<U>& keys) {
+  __device__ static void put(U* outputs, const Item (&items)[kItems], const MergeKeys<U>& keys, bool encoded = true) {
     if constexpr (kWholeWords) {
 #pragma unroll
       for (int word = 0; word < kWordsPerThread; ++word) {
         KeyWord<U> packed;
 #pragma unroll
         for (int e = 0; e < kWord; ++e) packed.key[e] = static_cast<U>(items[word * kWord + e]);
-        packed.decode(keys);
+        if (encoded) packed.decode(keys);
         reinterpret_cast<uint4*>(outputs)[place_of_word(threadIdx.x * kWordsPerThread + word)] = packed.vector;
       }
     } else {
 #pragma unroll
-      for (int item = 0; item < kItems; ++item) outputs[threadIdx.x * kItems + item] = keys.decode(items[item]);
+      for (int item = 0; item < kItems; ++item)
+        outputs[threadIdx.x * kItems + item] = encoded ? keys.decode(static_cast<U>(items[item])) : static_cast<U>(items[item]);
     }
   }
 
@@ -212,10 +225,10 @@ __device__ ThreadSplits merge_thread(const TileSource<U, kRing, false>& source, 
   return {a_begin, i - window.a_begin - max(0, rank + kItems - window.outputs)};
 }
 
-// The same for tiles with special keys: compares codes, watches the ends, and writes each output at once.
-template <class Outputs, int kItems, bool kPositions, class U, int kRing>
-__device__ ThreadSplits merge_thread_special(const TileSource<U, kRing, true>& source, const TileWindow& window, U* outputs,
-                                             uint16_t* positions) {
+// The same for tiles with special keys: compares codes, watches the ends, and hands out each output at once:
+// emit(rank, from_b, place, merge key).
+template <int kItems, class U, int kRing, class Emit>
+__device__ ThreadSplits merge_thread_special(const TileSource<U, kRing, true>& source, const TileWindow& window, Emit emit) {
   using Side = TileSide<TileSource<U, kRing, true>>;
   const int rank = min(static_cast<int>(threadIdx.x) * kItems, window.outputs);
   const int a_begin = thread_co_rank(source, window, rank);
@@ -224,26 +237,9 @@ __device__ ThreadSplits merge_thread_special(const TileSource<U, kRing, true>& s
       Side{source, false, window.a_begin}, i, window.a_length, Side{source, true, window.b_begin}, j, window.b_length,
       min(kItems, window.outputs - rank), [](U x, U y) { return x < y; },
       [&](int step, bool from_b, int place, U) {
-        const int cursor = place + (from_b ? window.b_begin : window.a_begin);
-        Outputs::at(outputs, rank + step) = source.keys.decode(source.key(from_b, cursor));
-        if constexpr (kPositions) positions[rank + step] = static_cast<uint16_t>(from_b ? place | kFromB : place);
+        emit(rank + step, from_b, place, source.key(from_b, place + (from_b ? window.b_begin : window.a_begin)));
       });
   return {a_begin, i};
-}
-
-// Tiles of keys alone, whole and without special keys: equal merge keys are equal bits, so any network that sorts will do.
-template <class U, int kItems, bool kPositions, int kRing>
-constexpr bool merges_by_network = !kPositions && kRing == 0 && sizeof(U) <= 4 && (kItems & (kItems - 1)) == 0;
-
-// A thread's part of such a tile, `a_count` elements of a from place a_begin and the rest from b: those of a, rising, then those of b,
-// falling, are a bitonic sequence, which a network of log2(kItems) levels sorts in registers. Source: Batcher (1968).
-template <int kItems, class U>
-__device__ void merge_thread_by_network(const U* elements, const TileWindow& window, int a_begin, int a_count, uint32_t (&items)[kItems]) {
-  const U* const rising = elements + window.a_begin + a_begin;
-  const U* const falling = elements + window.b_begin + (static_cast<int>(threadIdx.x) * kItems - a_begin) + kItems - 1;
-#pragma unroll
-  for (int e = 0; e < kItems; ++e) items[e] = *(e < a_count ? rising + e : falling - e);
-  bitonic_sort_run<kItems>(items);
 }
 
 // The tile's inputs as they lie, first a, then b. Returns how many elements of a that is.
@@ -272,27 +268,12 @@ __device__ int merge_tile(const U* elements, const MergeKeys<U>& keys, const Til
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const bool last = threadIdx.x == kThreads - 1;
 
-  if constexpr (merges_by_network<U, kItems, kPositions, kRing>) {
-    if (!window.special && window.outputs == kThreads * kItems) {
-      const int a_begin = thread_co_rank(TileSource<U, kRing, false>{elements, keys}, window, static_cast<int>(threadIdx.x) * kItems);
-      if (lane == 0) splits.warp_begin[warp] = a_begin;
-      int a_next = __shfl_down_sync(~0u, a_begin, 1);
-      __syncthreads();
-      if (lane == 31) a_next = last ? window.a_length : splits.warp_begin[warp + 1];
-      const int a_count = max(0, min(a_next - a_begin, kItems));
-      uint32_t items[kItems];
-      merge_thread_by_network(elements, window, a_begin, a_count, items);
-      Outputs::put(outputs, items, keys);
-      if (__syncthreads_or(a_count != a_next - a_begin)) {
-        fill_tile<kThreads, kItems, kPositions, kRing>(elements, keys, window, outputs, positions);
-      }
-      return window.a_length;
-    }
-  }
-
   ThreadSplits mine;
   if (window.special) {
-    mine = merge_thread_special<Outputs, kItems, kPositions>(TileSource<U, kRing, true>{elements, keys}, window, outputs, positions);
+    mine = merge_thread_special<kItems>(TileSource<U, kRing, true>{elements, keys}, window, [&](int rank, bool from_b, int place, U key) {
+      Outputs::at(outputs, rank) = keys.decode(key);
+      if constexpr (kPositions) positions[rank] = static_cast<uint16_t>(from_b ? place | kFromB : place);
+    });
   } else {
     U items[kItems];
     uint16_t places[kPositions ? kItems : 1];

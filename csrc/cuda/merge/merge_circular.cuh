@@ -10,21 +10,13 @@
 // two ragged words <= kRing makes that enough.
 #pragma once
 
+#include "async_copy.cuh"
 #include "key_span.cuh"
 #include "merge_block.cuh"
 #include "merge_companions.cuh"
 #include "merge_cuts.cuh"
 
 namespace gpusort {
-
-__device__ __forceinline__ void copy_word_async(uint4* destination, const uint4* source) {
-  const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(destination));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(source) : "memory");
-}
-
-__device__ __forceinline__ void wait_for_copies() {
-  asm volatile("cp.async.wait_all;" ::: "memory");
-}
 
 // One input of a run on its way through a ring. Elements and words are counted from the word that holds the run's first element.
 template <class U, int kThreads, int kRing>

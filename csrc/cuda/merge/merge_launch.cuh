@@ -3,10 +3,12 @@
 
 #include <cuda_runtime_api.h>
 
+#include "../primitives/dependent_launch.cuh"
 #include "merge_basic.cuh"
 #include "merge_circular.cuh"
 #include "merge_sequential.cuh"
 #include "merge_tiled.cuh"
+#include "merge_tiled_keys.cuh"
 
 namespace gpusort {
 
@@ -15,48 +17,52 @@ inline unsigned grid_blocks(int64_t wanted) {
   return static_cast<unsigned>(wanted < (int64_t{1} << 30) ? wanted : int64_t{1} << 30);
 }
 
-template <class U, class Kernel>
-cudaError_t launch_with_shared(Kernel kernel, const MergeArguments<U>& m, int threads, size_t shared_bytes, cudaStream_t stream) {
+template <auto kKernel, class U>
+cudaError_t launch_pieces(const MergeArguments<U>& m, int threads, size_t shared_bytes, bool dependent, cudaStream_t stream) {
   if (shared_bytes > 48 * 1024) {
-    const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
+    const cudaError_t error = cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
     if (error != cudaSuccess) return error;
   }
-  kernel<<<grid_blocks(m.rows * m.pieces_per_row), threads, shared_bytes, stream>>>(m);
-  return cudaGetLastError();
+  return launch_after_predecessor<kKernel>(m, {grid_blocks(m.rows * m.pieces_per_row), threads, static_cast<int>(shared_bytes), dependent},
+                                           stream);
 }
 
 template <class U, int kThreads, int kItems>
-cudaError_t launch_tiled(const MergeArguments<U>& m, cudaStream_t stream) {
-  using Shape = TiledMerge<U, kThreads, kItems>;
-  return m.wants_positions()
-             ? launch_with_shared(merge_tiled_kernel<U, kThreads, kItems, true>, m, kThreads, Shape::shared_bytes(true), stream)
-             : launch_with_shared(merge_tiled_kernel<U, kThreads, kItems, false>, m, kThreads, Shape::shared_bytes(false), stream);
+cudaError_t launch_tiled(const MergeArguments<U>& m, bool dependent, cudaStream_t stream) {
+  return launch_pieces<merge_tiled_kernel<U, kThreads, kItems>>(m, kThreads, TiledMerge<U, kThreads, kItems>::kSharedBytes, dependent,
+                                                                stream);
+}
+
+template <class U, int kThreads, int kItems,
+          int kBlocks = keys_blocks_per_multiprocessor(MergeTile{kThreads, kItems, 0}, static_cast<int>(sizeof(U)))>
+cudaError_t launch_tiled_keys(const MergeArguments<U>& m, bool dependent, cudaStream_t stream) {
+  return launch_pieces<merge_tiled_keys_kernel<U, kThreads, kItems, kBlocks>>(m, kThreads, PlainTile<U, kThreads, kItems>::kBytes,
+                                                                              dependent, stream);
 }
 
 template <class U, int kThreads, int kItems, int kRing>
 cudaError_t launch_circular(const MergeArguments<U>& m, cudaStream_t stream) {
   using Shape = CircularMerge<U, kThreads, kItems, kRing>;
   return m.wants_positions()
-             ? launch_with_shared(merge_circular_kernel<U, kThreads, kItems, kRing, true>, m, kThreads, Shape::shared_bytes(true), stream)
-             : launch_with_shared(merge_circular_kernel<U, kThreads, kItems, kRing, false>, m, kThreads, Shape::shared_bytes(false),
-                                  stream);
+             ? launch_pieces<merge_circular_kernel<U, kThreads, kItems, kRing, true>>(m, kThreads, Shape::shared_bytes(true), false, stream)
+             : launch_pieces<merge_circular_kernel<U, kThreads, kItems, kRing, false>>(m, kThreads, Shape::shared_bytes(false), false,
+                                                                                       stream);
 }
 
 template <class U>
-cudaError_t launch_cuts(const MergeArguments<U>& m, cudaStream_t stream) {
-  const cudaError_t error = cudaMemsetAsync(m.contradictory, 0, sizeof(uint32_t), stream);
-  if (error != cudaSuccess) return error;
-  const int64_t cuts = m.rows * (m.pieces_per_row - 1);
-  merge_cuts_kernel<U><<<grid_blocks((cuts + kCutThreads - 2) / (kCutThreads - 1)), kCutThreads, 0, stream>>>(m);
-  return cudaGetLastError();
+cudaError_t launch_cuts(const MergeArguments<U>& m, bool dependent, cudaStream_t stream) {
+  const int64_t blocks = m.rows * ((m.pieces_per_row + kCutThreads - 1) / kCutThreads);
+  return launch_after_predecessor<merge_cuts_kernel<U>>(m, {grid_blocks(blocks), kCutThreads, 0, dependent}, stream);
 }
 
 template <class U>
 cudaError_t launch_merge_of_width(const MergeProblem& problem, const MergePlan& plan, void* workspace, cudaStream_t stream) {
-  constexpr MergeTile kLarge = large_tile(sizeof(U)), kSmall = small_tile(sizeof(U)), kRing = ring_tile(sizeof(U));
+  constexpr int kBytes = sizeof(U);
+  constexpr MergeTile kLarge = large_tile(kBytes), kSmall = small_tile(kBytes), kRing = ring_tile(kBytes);
+  constexpr MergeTile kLargeKeys = large_keys_tile(kBytes), kMiddleKeys = middle_keys_tile(kBytes), kSmallKeys = small_keys_tile(kBytes);
   const MergeArguments<U> m = make_merge_arguments<U>(problem, plan, workspace);
   if (plan.cuts_in_workspace) {
-    const cudaError_t error = launch_cuts(m, stream);
+    const cudaError_t error = launch_cuts(m, plan.dependent_launch, stream);
     if (error != cudaSuccess) return error;
   }
   if (plan.kernel == MergeKernel::kSequential) {
@@ -69,11 +75,17 @@ cudaError_t launch_merge_of_width(const MergeProblem& problem, const MergePlan& 
   }
   if (plan.kernel == MergeKernel::kCircular) return launch_circular<U, kRing.threads, kRing.outputs_per_thread, kRing.ring>(m, stream);
 
-  if (plan.threads == kLarge.threads && plan.outputs_per_thread == kLarge.outputs_per_thread) {
-    return launch_tiled<U, kLarge.threads, kLarge.outputs_per_thread>(m, stream);
-  }
-  if (plan.threads == kSmall.threads && plan.outputs_per_thread == kSmall.outputs_per_thread) {
-    return launch_tiled<U, kSmall.threads, kSmall.outputs_per_thread>(m, stream);
+  const auto has = [&](const MergeTile& tile) {
+    return plan.threads == tile.threads && plan.outputs_per_thread == tile.outputs_per_thread;
+  };
+  if (m.wants_positions()) {
+    if (has(kLarge)) return launch_tiled<U, kLarge.threads, kLarge.outputs_per_thread>(m, plan.dependent_launch, stream);
+    if (has(kSmall)) return launch_tiled<U, kSmall.threads, kSmall.outputs_per_thread>(m, plan.dependent_launch, stream);
+  } else {
+    const bool dependent = plan.dependent_launch;
+    if (has(kLargeKeys)) return launch_tiled_keys<U, kLargeKeys.threads, kLargeKeys.outputs_per_thread>(m, dependent, stream);
+    if (has(kMiddleKeys)) return launch_tiled_keys<U, kMiddleKeys.threads, kMiddleKeys.outputs_per_thread>(m, dependent, stream);
+    if (has(kSmallKeys)) return launch_tiled_keys<U, kSmallKeys.threads, kSmallKeys.outputs_per_thread>(m, dependent, stream);
   }
   return cudaErrorInvalidValue;  // a tile that plan_merge does not hand out
 }

@@ -1,6 +1,6 @@
 // Where the tiles of a multiway merge cut its runs: one warp to a tile, one lane to a run, by core/multiway_split.h.
 //
-// The cost is latency, not bandwidth: each round waits for the reads of a binary search, one after the other.
+// The cost is latency, not bandwidth: each round waits for the reads of a search, one after the other. So a cut near enough will do.
 #pragma once
 
 #include "../../core/multiway_split.h"
@@ -9,6 +9,7 @@
 namespace gpusort {
 
 constexpr int kCutsThreads = 128;
+constexpr int kCutsBlocksPerSm = 12;  // the more warps wait, the better
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 // The lanes of a warp, the first `runs` of which own one run each.
@@ -54,13 +55,14 @@ __device__ void find_cuts(const MultiwayArguments<U, Index>& m, const MultiwayTi
   Count low = 0, before = 0;
   Count high = static_cast<Count>(runs.begin(runs.run_of(spot, lane + 1)) - runs.begin(runs.run_of(spot, lane)));
   const auto code_at = [&](int run, Count place) { return m.source_code(row_begin + runs.begin(runs.run_of(spot, run)) + place); };
-  multiway_split<Count>(WarpTeam<Count>{lane, runs.ways}, static_cast<Count>(spot.tile * runs.tile), &low, &high, &before, code_at,
-                        [](U x, U y) { return x < y; });
+  multiway_split_near<Count>(WarpTeam<Count>{lane, runs.ways}, static_cast<Count>(spot.tile * runs.tile), kCutSlack, &low, &high, &before,
+                             code_at, [](U x, U y) { return x < y; });
   if (lane < runs.ways) m.cuts[number * runs.ways + lane] = low;
 }
 
 template <class U, class Index>
-__global__ void __launch_bounds__(kCutsThreads) multiway_cuts_kernel(const __grid_constant__ MultiwayArguments<U, Index> m, int64_t tiles) {
+__global__ void __launch_bounds__(kCutsThreads, kCutsBlocksPerSm)
+    multiway_cuts_kernel(const __grid_constant__ MultiwayArguments<U, Index> m, int64_t tiles) {
   const int64_t number = static_cast<int64_t>(blockIdx.x) * (kCutsThreads / 32) + threadIdx.x / 32;
   if (number >= tiles) return;
   const int lane = threadIdx.x % 32;

@@ -3,8 +3,9 @@
 // Every piece starts at a slot that is a multiple of kItems, and so does every run merged from pieces, so that each round gives a thread
 // kItems outputs of exactly one pair: it finds its split by merge path and merges into registers; after a barrier the outputs take the
 // slots of what was merged. The slots behind a run's last element hold nothing and are never looked at. ceil(log2(ways)) rounds, one read
-// and one write of the data. Ties are taken from the earlier run, which is the stable order because runs follow each other in the input,
-// so only codes are compared; indices lie in an array of their own and are moved along.
+// and one write of the data. What is merged are words of 32 bits (packed_words.cuh); codes and indices stay where they were loaded until
+// the tile is written. Where words do not do, codes and indices are merged: ties are taken from the earlier run, which is the stable
+// order because runs follow each other in the input, so only codes are compared and indices are moved along.
 // Source: Odeh, Green, Mwassi, Shmueli and Birk, "Merge path" (2012).
 //
 // Input that may not be sorted (`contradictory` is given) is looked at before it is merged: cuts that contradict each other are replaced by
@@ -12,7 +13,7 @@
 #pragma once
 
 #include "../../core/co_rank.h"
-#include "multiway_cuts.cuh"
+#include "packed_words.cuh"
 
 namespace gpusort {
 
@@ -59,6 +60,9 @@ __device__ void set_up_pieces(const MultiwayArguments<U, Index>& m, int64_t numb
     cut.begin = min(max(spot.tile * runs.tile - before, int64_t{0}), run_length);
     cut.end = min(max((spot.tile + 1) * runs.tile - before, int64_t{0}), run_length);
   }
+  int64_t before_tile = cut.begin;  // elements of the group
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) before_tile += __shfl_xor_sync(kAllLanes, before_tile, distance);
   const int length = static_cast<int>(cut.end - cut.begin);
   const int padded = (length + kItems - 1) / kItems * kItems;
   int slots = padded, outputs = length;
@@ -78,7 +82,7 @@ __device__ void set_up_pieces(const MultiwayArguments<U, Index>& m, int64_t numb
   if (lane == 0) {
     pieces.slots[0] = pieces.outputs[0] = 0;
     pieces.row_begin = spot.row * runs.row_length;
-    pieces.destination = pieces.row_begin + run_begin + spot.tile * runs.tile;  // the first run begins where the group does
+    pieces.destination = pieces.row_begin + run_begin + before_tile;  // the first run begins where the group does
   }
 }
 
@@ -90,6 +94,18 @@ __device__ U key_of_code(const KeyOrder<U>& order, U code, const U* row, int64_t
   return order.from_ordered(static_cast<U>(ascending - (ascending < order.zero ? 1 : 0)));
 }
 
+// Where the tile's elements are, in order.
+enum class TileOrder {
+  kLoaded,  // pieces as they were loaded, one after the other
+  kCodes,   // codes and indices, slot by slot
+  kWords    // at the slots that the words name
+};
+
+// What a thread merges in a round: kItems outputs of runs a and b, from `rank` on.
+struct MergeShare {
+  int begin, a_length, middle, b_length, rank;
+};
+
 template <class U, class Index>
 struct MultiwayTile {
   using Format = RecordFormat<U, Index>;
@@ -99,9 +115,12 @@ struct MultiwayTile {
   const TilePieces<Index>& pieces;
   U* codes;  // shared, threads x kItems each, and as many as one thread may run on
   Index* indices;
+  uint32_t* words;
   int thread, threads;
 
-  static constexpr size_t shared_bytes(int threads) { return static_cast<size_t>(threads + 1) * kItems * (sizeof(U) + sizeof(Index)) + 8; }
+  GPUSORT_HD static constexpr size_t records_of(int threads) { return static_cast<size_t>(threads + 1) * kItems; }
+  GPUSORT_HD static constexpr size_t words_offset(int threads) { return (records_of(threads) * (sizeof(U) + sizeof(Index)) + 3) / 4 * 4; }
+  GPUSORT_HD static constexpr size_t shared_bytes(int threads) { return words_offset(threads) + records_of(threads) * 4 + 8; }
 
   // This thread's share of the tile's elements: visit(item, piece's number, piece, slot).
   template <class Visit>
@@ -159,18 +178,60 @@ struct MultiwayTile {
     return descent;
   }
 
-  __device__ __forceinline__ void merge() {
+  // Runs of `width` pieces each: whether this thread has outputs of a pair of them, and which.
+  __device__ __forceinline__ bool find_share(int piece, int width, MergeShare& share) const {
+    const int slot = thread * kItems;
+    const int first = piece & ~(2 * width - 1);  // pieces [first, first + width) were merged into a, as many after them into b
+    share.begin = pieces.slots[first];
+    share.middle = pieces.slots[first + width];
+    share.a_length = pieces.outputs[first + width] - pieces.outputs[first];
+    share.b_length = pieces.outputs[first + 2 * width] - pieces.outputs[first + width];
+    share.rank = slot - share.begin;
+    return slot < pieces.slots[kMaxWays] && share.rank < share.a_length + share.b_length;
+  }
+
+  // False where words do not do; codes and indices are as they were loaded in any case.
+  __device__ __forceinline__ bool merge_by_words(WordMap<U>& map) {
+    const TilePiece own = pieces.piece[thread % 32];
+    const bool has_piece = own.first_slot < own.end_slot;
+    map = make_word_map<U>(has_piece, has_piece ? codes[own.first_slot] : U{0}, has_piece ? codes[own.end_slot - 1] : U{0});
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      const int slot = item * threads + thread;
+      words[slot] = map.word(codes[slot], slot);
+    }
+    __syncthreads();
     const int slot = thread * kItems;
     const int piece = pieces.piece_of_slot(slot);
-    const bool in_use = slot < pieces.slots[kMaxWays];
 #pragma unroll 1
     for (int width = 1; width < m.runs.ways; width *= 2) {
-      const int first = piece & ~(2 * width - 1);  // pieces [first, first + width) were merged into a, as many after them into b
-      const int begin = pieces.slots[first], middle = pieces.slots[first + width];
-      const int a_length = pieces.outputs[first + width] - pieces.outputs[first];
-      const int b_length = pieces.outputs[first + 2 * width] - pieces.outputs[first + width];
-      const int rank = slot - begin;
-      const bool has_outputs = in_use && rank < a_length + b_length;
+      MergeShare share;
+      const bool has_outputs = find_share(piece, width, share);
+      uint32_t merged[kItems];
+      if (has_outputs) {
+        const int a_taken = co_rank<int>(share.rank, words + share.begin, share.a_length, words + share.middle, share.b_length,
+                                         [](uint32_t x, uint32_t y) { return x < y; });
+        merge_words(words, share.begin + a_taken, share.begin + share.a_length, share.middle + share.rank - a_taken,
+                    share.middle + share.b_length, merged);
+      }
+      __syncthreads();
+      if (has_outputs) {
+#pragma unroll
+        for (int item = 0; item < kItems; ++item) words[slot + item] = merged[item];
+      }
+      __syncthreads();
+    }
+    return map.shift == 0 || mend_words<kItems>(words, codes, slot, pieces.outputs[kMaxWays]);
+  }
+
+  __device__ __forceinline__ void merge_by_codes() {
+    const int slot = thread * kItems;
+    const int piece = pieces.piece_of_slot(slot);
+#pragma unroll 1
+    for (int width = 1; width < m.runs.ways; width *= 2) {
+      MergeShare share;
+      const bool has_outputs = find_share(piece, width, share);
+      const int begin = share.begin, middle = share.middle, a_length = share.a_length, b_length = share.b_length, rank = share.rank;
       U merged[kItems];
       Index merged_indices[kItems];
       if (has_outputs) {
@@ -206,19 +267,26 @@ struct MultiwayTile {
     }
   }
 
-  // Writes the tile. Unless merged, the pieces lie where they were loaded.
-  __device__ __forceinline__ void store(bool merged) const {
+  // Writes the tile.
+  __device__ __forceinline__ void store(TileOrder order, const WordMap<U>& map) const {
     const int count = pieces.outputs[kMaxWays];
     const int64_t destination = pieces.destination;
 #pragma unroll 3
     for (int output = thread; output < count; output += threads) {
       int slot = output;
-      if (!merged) {
+      U code;
+      if (order == TileOrder::kWords) {
+        const uint32_t word = words[output];
+        slot = slot_of(word);
+        code = map.shift == 0 ? map.code(word) : codes[slot];
+      } else if (order == TileOrder::kCodes) {
+        code = codes[slot];
+      } else {
         int piece = 0;
         while (output >= pieces.outputs[piece + 1]) ++piece;
         slot = pieces.slots[piece] + output - pieces.outputs[piece];
+        code = codes[slot];
       }
-      const U code = codes[slot];
       const Index index = indices[slot];
       if (!m.last) {
         if constexpr (Format::kPacked) {
@@ -251,17 +319,23 @@ __global__ void __launch_bounds__(kMultiwayThreads, 2) multiway_tile_kernel(cons
   // The wider of codes and indices first, so that both are aligned.
   constexpr bool kIndicesFirst = sizeof(Index) > sizeof(U);
   char* const base = reinterpret_cast<char*>(shared_records);
-  const size_t records = static_cast<size_t>(threads + 1) * Tile::kItems;
+  const size_t records = Tile::records_of(threads);
   U* const codes = reinterpret_cast<U*>(base + (kIndicesFirst ? records * sizeof(Index) : 0));
   Index* const indices = reinterpret_cast<Index*>(base + (kIndicesFirst ? 0 : records * sizeof(U)));
+  uint32_t* const words = reinterpret_cast<uint32_t*>(base + Tile::words_offset(threads));
 
-  Tile tile{m, pieces, codes, indices, thread, threads};
+  Tile tile{m, pieces, codes, indices, words, thread, threads};
   tile.load();
   __syncthreads();
-  bool merged = true;
-  if (m.contradictory != nullptr) merged = !__syncthreads_or(tile.sees_descent());
-  if (merged) tile.merge();
-  tile.store(merged);
+  WordMap<U> map{};
+  TileOrder order = TileOrder::kWords;
+  if (m.contradictory != nullptr && __syncthreads_or(tile.sees_descent())) {
+    order = TileOrder::kLoaded;
+  } else if (!tile.merge_by_words(map)) {
+    order = TileOrder::kCodes;
+    tile.merge_by_codes();
+  }
+  tile.store(order, map);
 }
 
 }  // namespace gpusort

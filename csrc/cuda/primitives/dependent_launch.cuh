@@ -19,9 +19,9 @@ __device__ __forceinline__ void start_after_predecessor() {
 #endif
 }
 
-// False where the kernel was compiled for older devices, without the wait, even if it runs on a newer one.
+// False where the kernel was compiled for older devices, without the wait and without clusters, even if it runs on a newer one.
 template <class Arguments>
-bool waits_for_predecessor(void (*kernel)(Arguments)) {
+bool compiled_for_major_9(void (*kernel)(Arguments)) {
   cudaFuncAttributes attributes = {};
   return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.ptxVersion >= 90;
 }
@@ -32,13 +32,14 @@ struct LaunchShape {
   int shared_bytes = 0;
   bool dependent = false;    // the device can start blocks early
   bool cooperative = false;  // all blocks are to be resident at once
+  unsigned cluster = 0;      // blocks to a cluster, if there are any
 };
 
 // kKernel is known to the compiler so that each is asked about once.
 template <auto kKernel, class Arguments>
 cudaError_t launch_after_predecessor(const Arguments& arguments, const LaunchShape& shape, cudaStream_t stream) {
-  static const bool waits = waits_for_predecessor(kKernel);
-  cudaLaunchAttribute attributes[2] = {};
+  static const bool waits = compiled_for_major_9(kKernel);
+  cudaLaunchAttribute attributes[3] = {};
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(shape.blocks);
   config.blockDim = dim3(shape.threads);
@@ -52,6 +53,12 @@ cudaError_t launch_after_predecessor(const Arguments& arguments, const LaunchSha
   if (shape.cooperative) {
     attributes[config.numAttrs].id = cudaLaunchAttributeCooperative;
     attributes[config.numAttrs++].val.cooperative = 1;
+  }
+  if (shape.cluster > 0) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+    attributes[config.numAttrs].val.clusterDim.x = shape.cluster;
+    attributes[config.numAttrs].val.clusterDim.y = 1;
+    attributes[config.numAttrs++].val.clusterDim.z = 1;
   }
   return cudaLaunchKernelEx(&config, kKernel, arguments);
 }

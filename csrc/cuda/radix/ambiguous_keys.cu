@@ -1,9 +1,7 @@
 // See ambiguous_keys.h.
 //
-// With indices: the key is fetched from the input. Equal codes stand in the order of their indices, so these reads run through the input.
-// Keys alone: this kernel is left to inputs in which no two keys of equal code differ (the exact passes keep the others whole), so there is
-// one pattern for each ambiguous code, and the histogram read has kept it. Cost when there is something to do: one read of the sorted keys,
-// and a read and a write of those concerned.
+// The key is fetched from the input. Equal codes stand in the order of their indices, so these reads run through the input. Cost when there
+// is something to do: one read of the sorted keys, and a read and a write of those concerned.
 #include "ambiguous_keys.h"
 
 #include <cuda_runtime.h>
@@ -16,41 +14,30 @@ namespace {
 constexpr int kThreads = 512;
 
 // Gives keys_out[i] the pattern of its key if it is ambiguous.
-template <class Key, bool kIndexed>
-__device__ __forceinline__ void mend_key(const PassArguments<Key>& arguments, uint64_t i, Key nan) {
+template <class Key>
+__device__ __forceinline__ void mend_key(const PassArguments<Key>& arguments, uint64_t i) {
   const KeyOrder<Key>& order = arguments.order;
   const Key ordered = order.to_ordered(arguments.keys_out[i]);
   const bool is_zero = order.zero != 0 && ordered == order.zero;
   if (!is_zero && ordered != order.clamp) return;
-  Key bits;
-  if constexpr (kIndexed) {
-    const uint64_t row_start = i / arguments.length * arguments.length;
-    const uint32_t index = static_cast<const uint32_t*>(arguments.indices_out)[arguments.index_bytes == 8 ? 2 * i : i];
-    bits = arguments.keys_in[row_start + index];
-  } else {
-    bits = order.from_ordered(is_zero ? static_cast<Key>(order.zero - (arguments.control->zeros_seen == 1 ? 1 : 0)) : nan);
-  }
-  arguments.keys_out[i] = bits;
+  const uint64_t row_start = i / arguments.length * arguments.length;
+  const uint32_t index = static_cast<const uint32_t*>(arguments.indices_out)[arguments.index_bytes == 8 ? 2 * i : i];
+  arguments.keys_out[i] = arguments.keys_in[row_start + index];
 }
 
-template <class Key, bool kIndexed>
+template <class Key>
 __global__ void __launch_bounds__(kThreads) ambiguous_keys_kernel(const __grid_constant__ PassArguments<Key> arguments) {
   __shared__ bool last;
   RadixControl* control = arguments.control;
   const int spacing = arguments.spacing;
-  bool mend = arguments.codes_meet && *control_word(control, offsetof(RadixControl, other_patterns), spacing) != 0;
-  Key nan = 0;
-  if constexpr (!kIndexed) {
-    mend = mend && !arguments.partial_window() && !equal_codes_differ(control);
-    nan = static_cast<Key>(static_cast<unsigned long long>(control->nan_ones[1]) << 32 | control->nan_ones[0]);
-  }
+  const bool mend = arguments.codes_meet && *control_word(control, offsetof(RadixControl, other_patterns), spacing) != 0;
   const uint64_t total = static_cast<uint64_t>(arguments.rows) * arguments.length;
   const uint64_t step = static_cast<uint64_t>(gridDim.x) * kThreads;
   const uint64_t first = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (mend) {
-    for (uint64_t i = first; i < total; i += step) mend_key<Key, kIndexed>(arguments, i, nan);
+    for (uint64_t i = first; i < total; i += step) mend_key(arguments, i);
   }
-  if (!kIndexed || arguments.borrowed_begin >= total) return;
+  if (arguments.borrowed_begin >= total) return;
   uint32_t* upper_halves = reinterpret_cast<uint32_t*>(control);
   for (uint64_t i = kControlWords + first; i < total - arguments.borrowed_begin; i += step) upper_halves[2 * i] = 0;
   __syncthreads();
@@ -62,18 +49,14 @@ __global__ void __launch_bounds__(kThreads) ambiguous_keys_kernel(const __grid_c
 }  // namespace
 
 template <class Key>
-cudaError_t launch_ambiguous_keys(const PassArguments<Key>& arguments, bool indexed, int grid, cudaStream_t stream) {
-  if (indexed) {
-    ambiguous_keys_kernel<Key, true><<<grid, kThreads, 0, stream>>>(arguments);
-  } else {
-    ambiguous_keys_kernel<Key, false><<<grid, kThreads, 0, stream>>>(arguments);
-  }
+cudaError_t launch_ambiguous_keys(const PassArguments<Key>& arguments, int grid, cudaStream_t stream) {
+  ambiguous_keys_kernel<Key><<<grid, kThreads, 0, stream>>>(arguments);
   return cudaGetLastError();
 }
 
-template cudaError_t launch_ambiguous_keys(const PassArguments<uint8_t>&, bool, int, cudaStream_t);
-template cudaError_t launch_ambiguous_keys(const PassArguments<uint16_t>&, bool, int, cudaStream_t);
-template cudaError_t launch_ambiguous_keys(const PassArguments<uint32_t>&, bool, int, cudaStream_t);
-template cudaError_t launch_ambiguous_keys(const PassArguments<uint64_t>&, bool, int, cudaStream_t);
+template cudaError_t launch_ambiguous_keys(const PassArguments<uint8_t>&, int, cudaStream_t);
+template cudaError_t launch_ambiguous_keys(const PassArguments<uint16_t>&, int, cudaStream_t);
+template cudaError_t launch_ambiguous_keys(const PassArguments<uint32_t>&, int, cudaStream_t);
+template cudaError_t launch_ambiguous_keys(const PassArguments<uint64_t>&, int, cudaStream_t);
 
 }  // namespace gpusort

@@ -6,7 +6,6 @@
 
 #include <cuda_runtime.h>
 
-#include "radix_control.cuh"
 #include "staged_record.cuh"
 
 namespace gpusort {
@@ -37,7 +36,6 @@ __device__ __forceinline__ void sum_bins(const uint32_t* bins, uint32_t* ends) {
 __global__ void __launch_bounds__(kThreads) byte_runs_kernel(const __grid_constant__ PassArguments<uint8_t> arguments) {
   __shared__ uint32_t ends[kRadixBins];
   __shared__ uint8_t bytes[kRadixBins];  // of the codes
-  if (equal_codes_differ(arguments.control)) return;
   bytes[threadIdx.x] = bits_of_code(arguments.order, static_cast<uint8_t>(threadIdx.x));
   const uint32_t length = arguments.length;
   const uint64_t chunks_per_row = (static_cast<uint64_t>(length) + 15) / kChunk + 1;  // the row's first vector may begin before the row

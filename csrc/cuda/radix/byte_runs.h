@@ -1,5 +1,5 @@
-// Sorts 8-bit keys without their indices by counting alone: writes each key as often as the histogram counted it. Leaves at once when two
-// keys of equal code differ, whose order only a pass keeps. Serves sorts by all bits.
+// Sorts 8-bit keys without their indices by counting alone: writes each key as often as the histogram counted its code. Serves sorts by
+// all bits.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -20,6 +20,7 @@
 #include "../primitives/shared_memory.cuh"
 #include "digit_histogram.h"
 #include "high_word_sample.cuh"
+#include "key_vector.cuh"
 #include "radix_control.cuh"
 
 namespace gpusort {
@@ -37,18 +38,6 @@ struct CounterLayout {
   // Between flushes. A lane's counters see a 32nd of the block's keys, and a few more at the ends of ranges.
   static constexpr uint64_t kMaxKeys = kHalves ? uint64_t{1} << 20 : uint64_t{1} << 31;
 };
-
-template <class Key>
-__device__ __forceinline__ Key key_of_vector(const uint4& vector, int i) {
-  if constexpr (sizeof(Key) == 8) {
-    return i == 0 ? static_cast<Key>(vector.y) << 32 | vector.x : static_cast<Key>(vector.w) << 32 | vector.z;
-  } else {
-    constexpr int kPerWord = 4 / sizeof(Key);
-    const int word = i / kPerWord;
-    const uint32_t bits = word == 0 ? vector.x : word == 1 ? vector.y : word == 2 ? vector.z : vector.w;
-    return static_cast<Key>(bits >> (i % kPerWord * 8 * sizeof(Key)));
-  }
-}
 
 __device__ __forceinline__ uint32_t warp_or(uint32_t value) {
   return __reduce_or_sync(~0u, value);
@@ -73,8 +62,6 @@ struct HistogramBlock {
   bool unsorted = false;
   bool other_patterns = false;
   bool look_for_order = true;  // the same in all lanes of a warp
-  uint32_t zeros_seen = 0;
-  Key nan_ones = 0, nan_zeros = 0;
 
   __device__ HistogramBlock(const HistogramArguments<Key>& a, uint32_t* c)
       : arguments(a),
@@ -99,16 +86,6 @@ struct HistogramBlock {
     return static_cast<Key>(arguments.codec.clamped(mirrored));
   }
 
-  __device__ __forceinline__ void note_equal_codes(Key bits) {
-    const Key ordered = arguments.order.to_ordered(bits);
-    if (arguments.order.zero != 0 && ordered == static_cast<Key>(arguments.order.zero - 1)) zeros_seen |= 1;
-    if (arguments.order.zero != 0 && ordered == arguments.order.zero) zeros_seen |= 2;
-    if (ordered >= arguments.order.clamp) {
-      nan_ones |= ordered;
-      nan_zeros |= static_cast<Key>(~ordered);
-    }
-  }
-
   // Counts digit number `digit` of a windowed code.
   __device__ __forceinline__ void count(Key code, int digit) {
     constexpr int kBinShift = Layout::kHalves ? 6 : 7;  // log2 of the bytes of a bin's counters
@@ -120,7 +97,6 @@ struct HistogramBlock {
     if constexpr (kRaw) {
       count(bits, 0);
     } else {
-      if (kFloat && arguments.track_equal_codes) note_equal_codes(bits);
       difference |= code ^ reference;
 #pragma unroll
       for (int digit = 0; digit < Layout::kDigits; ++digit) {
@@ -217,7 +193,6 @@ struct HistogramBlock {
         const Key code = window_of(kFloat ? noted_code_of(static_cast<Key>(bin)) : code_of(static_cast<Key>(bin)));
         place = code;
         difference |= code ^ reference;
-        if (kFloat && arguments.track_equal_codes) note_equal_codes(static_cast<Key>(bin));
       }
       atomicAdd(target + place, static_cast<Count>(sum));
     }
@@ -226,11 +201,10 @@ struct HistogramBlock {
 
   // Hands what the block found to the control words; `words` is cleared shared memory.
   __device__ __forceinline__ void report(uint32_t* words) {
-    constexpr int kWords = 9;
-    auto low = [](Key value) { return static_cast<uint32_t>(value); };
-    auto high = [](Key value) { return sizeof(Key) == 8 ? static_cast<uint32_t>(static_cast<uint64_t>(value) >> 32) : 0u; };
-    const uint32_t found[kWords] = {low(difference), high(difference), unsorted ? 1u : 0u,      zeros_seen, low(nan_ones), high(nan_ones),
-                                    low(nan_zeros),  high(nan_zeros),  other_patterns ? 1u : 0u};
+    constexpr int kWords = 4;
+    const uint32_t low = static_cast<uint32_t>(difference);
+    const uint32_t high = sizeof(Key) == 8 ? static_cast<uint32_t>(static_cast<uint64_t>(difference) >> 32) : 0u;
+    const uint32_t found[kWords] = {low, high, unsorted ? 1u : 0u, other_patterns ? 1u : 0u};
 #pragma unroll
     for (int i = 0; i < kWords; ++i) {
       const uint32_t all = warp_or(found[i]);
@@ -238,9 +212,7 @@ struct HistogramBlock {
     }
     __syncthreads();
     RadixControl* control = arguments.control;
-    uint32_t* const targets[kWords] = {control->live_bits,   control->live_bits + 1, &control->unsorted,
-                                       &control->zeros_seen, control->nan_ones,      control->nan_ones + 1,
-                                       control->nan_zeros,   control->nan_zeros + 1, &control->other_patterns};
+    uint32_t* const targets[kWords] = {control->live_bits, control->live_bits + 1, &control->unsorted, &control->other_patterns};
     if (thread == 0) {
 #pragma unroll
       for (int i = 0; i < kWords; ++i) {
@@ -282,10 +254,11 @@ __device__ __forceinline__ void count_digits(const HistogramArguments<Key>& argu
 template <class Key, class Count>
 __global__ __launch_bounds__(kThreads, 1) void digit_histogram_kernel(const __grid_constant__ HistogramArguments<Key> arguments) {
   extern __shared__ __align__(16) uint32_t counters[];
-  __shared__ uint32_t report_words[9];
+  __shared__ uint32_t report_words[4];
+  if (arguments.control->called_off != 0) return;
   const uint4 nothing = make_uint4(0, 0, 0, 0);
   for (int i = threadIdx.x; i < CounterLayout<Key>::kWords / 4; i += kThreads) reinterpret_cast<uint4*>(counters)[i] = nothing;
-  if (threadIdx.x < 9) report_words[threadIdx.x] = 0;
+  if (threadIdx.x < 4) report_words[threadIdx.x] = 0;
   const uint64_t clear_stride = static_cast<uint64_t>(gridDim.x) * kThreads;
   for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x; i < arguments.look_back_bytes / 16; i += clear_stride) {
     static_cast<uint4*>(arguments.look_back)[i] = nothing;

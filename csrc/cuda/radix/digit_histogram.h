@@ -30,7 +30,6 @@ struct HistogramArguments {
   int window_bits = 0;             // end_bit - begin_bit, above 0
   bool codes_meet = false;         // floats and bool: fill RadixControl::other_patterns
   uint32_t high_word_samples = 0;  // 64-bit keys, one row: above 0 fills RadixControl::high_word_first
-  bool track_equal_codes = false;  // fill zeros_seen, nan_ones, nan_zeros
 };
 
 template <class Key>

@@ -59,8 +59,7 @@ __device__ __forceinline__ void choose_high_word_first(const HistogramArguments<
   __syncthreads();
   if (threadIdx.x != 0) return;
   RadixControl* control = arguments.control;
-  if (*ties <= kMostSampledTies && control->unsorted != 0 && control->live_bits[0] != 0 && control->live_bits[1] != 0 &&
-      !equal_codes_differ(control)) {
+  if (*ties <= kMostSampledTies && control->unsorted != 0 && control->live_bits[0] != 0 && control->live_bits[1] != 0) {
     control->high_word_first = 1;
   }
 }

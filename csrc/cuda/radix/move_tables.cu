@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kThreads = 512;
 
-__global__ void __launch_bounds__(kThreads) move_tables_kernel(const uint32_t* control, const uint32_t* bins, uint32_t bin_words,
-                                                               uint32_t words, uint2* target) {
+__global__ void __launch_bounds__(kThreads)
+    move_tables_kernel(const uint32_t* control, const uint32_t* bins, uint32_t bin_words, uint32_t words, uint2* target) {
   for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < words; i += gridDim.x * kThreads) {
     uint32_t word = 0;
     if (i < kControlWords)

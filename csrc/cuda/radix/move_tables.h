@@ -5,7 +5,8 @@
 
 namespace gpusort {
 
-// Copies control words and bins into the upper halves of the last indices, with a cleared look-back table, and lets `arguments` point there.
+// Copies control words and bins into the upper halves of the last indices, with a cleared look-back table, and lets `arguments` point
+// there.
 cudaError_t launch_move_tables(PassArguments<uint32_t>& arguments, const RadixPlan& plan, cudaStream_t stream);
 
 }  // namespace gpusort

@@ -1,4 +1,4 @@
-// One step of a least-significant-digit radix sort: one read and one write of the data. After Adinets and Merrill, "Onesweep" (2022).
+// Steps of a least-significant-digit radix sort, each one read and one write of the data. After Adinets and Merrill, "Onesweep" (2022).
 //
 // One persistent block per SM takes tiles by ticket. A tile is a part of one row. Per tile:
 //   rank       each warp counts its digits in a histogram of its own, items in memory order (tile_ranks.cuh)
@@ -12,9 +12,9 @@
 // a step rises in (bits sorted so far, position), hence so must the staged tile in (bits sorted so far with this digit, position).
 // Atomicity alone makes the ranks a permutation within each bin, so a tile that does not rise needs nothing but its neighbours exchanged
 // until it does, and to be written again to the same places. Ragged tiles are filled up with pads, which have the largest code and come
-// last in every order. Keys without an index are verified by their bits alone; where equal codes have different bits (both zeros, several
-// NaNs, bits outside the window that is sorted by) the kExact form ranks by match.any, which is ordered by definition, at three times the
-// cost.
+// last in every order. Keys without an index are verified by their bits alone: those of one code are written as one pattern, see
+// equal_codes.h. Where bits outside the window that is sorted by differ, the kExact form ranks by match.any, which is ordered by
+// definition, at three times the cost.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -36,6 +36,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::kDecided;
   using Base::kGroup;
   using Base::kGroups;
+  using Base::kHistograms;
   using Base::kLookBackWidth;
   using Base::kNextTile;
   using Base::kOffsets;
@@ -56,6 +57,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::scatter;
   using Base::shared;
   using Base::spacing;
+  using Base::spread_banks;
   using Base::thread;
   using Base::warp;
   using Base::write_group;
@@ -81,11 +83,16 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
     return sum;
   }
 
+  // Thread b: its counter in histogram number h.
+  __device__ __forceinline__ uint32_t column(int h) const {
+    return shared + (thread * 4 ^ spread_banks(h)) + h * (kRadixBins * 4);
+  }
+
   // Thread b: the tile's count of bin b, in bytes.
   __device__ __forceinline__ uint32_t count_of_bin(const TilePlace& place, uint32_t* word) const {
     uint32_t total = 0;
 #pragma unroll
-    for (int w = 0; w < kWarps; ++w) total += load_shared(shared + thread * 4 + w * (kRadixBins * 4));
+    for (int h = 0; h < kHistograms; ++h) total += load_shared(column(h));
     if (place.number != 0) publish_count(word, total / kUnit);
     if (total > kTileItems * kUnit / 2) store_shared(shared + kOneDigit, 1);
     return total;
@@ -95,10 +102,9 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   __device__ __forceinline__ void place_bin(uint32_t start) const {
     uint32_t next = start;
 #pragma unroll 8
-    for (int w = 0; w < kWarps; ++w) {
-      const uint32_t column = shared + thread * 4 + w * (kRadixBins * 4);
-      const uint32_t count = load_shared(column);
-      store_shared(column, next);
+    for (int h = 0; h < kHistograms; ++h) {
+      const uint32_t count = load_shared(column(h));
+      store_shared(column(h), next);
       next += count;
     }
   }
@@ -135,8 +141,10 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
     }
   }
 
-  __device__ __forceinline__ void run() {
-    uint32_t* ticket = control_word(arguments.control, offsetof(RadixControl, tickets) + arguments.slot * 4, spacing());
+  // Returns how many tiles the block has written.
+  __device__ __forceinline__ uint32_t run() {
+    uint32_t* ticket = control_word(arguments.control, offsetof(RadixControl, tickets) + role.step * 4, spacing());
+    uint32_t written = 0;
     if (thread == kThreads - 1) {
       store_shared(shared + kNextTile, atomicAdd(ticket, 1u));
       store_shared(shared + kOneDigit, 0);
@@ -145,7 +153,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
     }
     __syncthreads();
     uint32_t tile = warp_uniform(load_shared(shared + kNextTile));
-    if (tile >= arguments.tiles) return;
+    if (tile >= arguments.tiles) return 0;
     clear_histogram();
     {
       const TilePlace place = place_of(tile);
@@ -204,10 +212,24 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
       } else {
         if (__syncthreads_or(wrong)) mend(place);
       }
-      if (!more) return;
+      ++written;
+      if (!more) return written;
     }
   }
 };
+
+// Waits until all blocks together have written all tiles of the step. Only a running block has ever taken a tile, so this ends wherever
+// the blocks run, at once or one after the other.
+__device__ __forceinline__ void wait_for_step(uint32_t* written_tiles, uint32_t written, uint32_t tiles) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    if (written != 0) atomicAdd(written_tiles, written);
+    while (load_relaxed(written_tiles) != tiles) __nanosleep(100);
+    __threadfence();
+  }
+  __syncthreads();
+}
 
 template <class Policy, bool kExact>
 __device__ __forceinline__ void write_outputs(const PassArguments<typename Policy::Key>& arguments, const PassRole& role, uint32_t shared) {
@@ -220,39 +242,49 @@ __device__ __forceinline__ void write_outputs(const PassArguments<typename Polic
   OnesweepBlock<Policy, kExact, StepOutputs::kAny>(arguments, role, shared).run();
 }
 
-// kExact kernels are launched beside the others when keys alone may need them; the control words say which of the two has the work.
 template <class Policy, bool kExact>
 __global__ __launch_bounds__(Policy::kShape.threads,
                              1) void onesweep_pass_kernel(const __grid_constant__ PassArguments<typename Policy::Key> arguments) {
   extern __shared__ __align__(1024) uint8_t staging[];
-  if constexpr (!Policy::kIndexed) {
-    if (kExact != (arguments.partial_window() || equal_codes_differ(arguments.control))) return;
-  }
-  constexpr bool kLastTakesAll = Policy::kLastTakesAll;
-  constexpr bool kMovesRecords = Policy::kKind == PassKind::kMiddle || (Policy::kKind == PassKind::kFirst && sizeof(typename Policy::Key) > 1);
-  const PassRole role = pass_role(arguments.control, Policy::kKind, arguments.slot, arguments.passes, table_spacing<Policy>(arguments));
+  if (arguments.may_use_low_words && arguments.low_words != sorted_by_low_words(arguments.control)) return;
   const uint32_t shared = shared_address(staging);
-  if constexpr (kLastTakesAll ? Policy::kKind == PassKind::kLast : Policy::kKind == PassKind::kFirst) {
-    if (role.live == 0) {
-      copy_rows<Policy::kShape.threads, Policy::kTileItems>(arguments);
-      return;
+  if constexpr (Policy::kKind == PassKind::kMiddle) {
+#pragma unroll 1
+    for (int slot = 1;; ++slot) {
+      const PassRole role = pass_role(arguments.control, PassKind::kMiddle, slot, arguments.passes);
+      if (!role.active) return;
+      const uint32_t written = OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+      wait_for_step(arguments.control->written_tiles + slot, written, arguments.tiles);
     }
-  }
-  if constexpr (kLastTakesAll && Policy::kKind == PassKind::kLast) {
-    if (role.live == 1) {
-      write_outputs<WholePolicy<Policy>, kExact>(arguments, role, shared);
-      return;
+  } else {
+    const PassRole role =
+        pass_role(arguments.control, Policy::kKind, 0, arguments.passes, Policy::kLastTakesAll, table_spacing<Policy>(arguments));
+    if (!role.active) return;
+    constexpr bool kLast = Policy::kKind == PassKind::kLast;
+    if constexpr (kLast == Policy::kLastTakesAll) {
+      if (role.live == 0) {
+        copy_rows<Policy::kShape.threads, Policy::kTileItems>(arguments);
+        return;
+      }
     }
-  }
-  if (!role.active || (kLastTakesAll && role.live < 2)) return;
-  if constexpr (kMovesRecords) {
-    if (Policy::kKind == PassKind::kMiddle || kLastTakesAll || !role.final) {
+    if constexpr (!kLast && Policy::kLastTakesAll) {
       OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
-      return;
+    } else {
+      if constexpr (!kLast && sizeof(typename Policy::Key) > 1) {
+        if (!role.final) {
+          OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+          return;
+        }
+      }
+      if constexpr (kLast && Policy::kLastTakesAll) {
+        if (role.live == 1) {
+          write_outputs<WholePolicy<Policy>, kExact>(arguments, role, shared);
+          return;
+        }
+      }
+      write_outputs<Policy, kExact>(arguments, role, shared);
     }
   }
-  if constexpr (Policy::kKind == PassKind::kLast || (Policy::kKind == PassKind::kFirst && !kLastTakesAll))
-    write_outputs<Policy, kExact>(arguments, role, shared);
 }
 
 }  // namespace gpusort

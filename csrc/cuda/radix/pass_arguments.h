@@ -1,4 +1,4 @@
-// What every slot of a radix sort is given. The digit, the buffers and whether there is anything to do follow on the device
+// What the slots of a radix sort are given. The digit, the buffers and whether there is anything to do follow on the device
 // (radix_control.cuh).
 #pragma once
 
@@ -44,15 +44,17 @@ struct PassArguments {
   uint32_t rows = 1;
   uint32_t tiles_per_row = 1;
   uint32_t tiles = 1;
-  int slot = 0;
   int passes = 1;
   int begin_bit = 0;
   int window_bits = 0;
+  bool may_use_low_words = false;  // 64-bit integers, sorted by all bits: both forms are launched, see radix_control.cuh
+  bool low_words = false;          // this is the form that sorts low words alone
 
   GPUSORT_HD bool partial_window() const { return window_bits < static_cast<int>(sizeof(Key) * 8); }
 };
 
-// Launches one slot. One explicit specialisation per key width and form lives in its own file, so that they compile side by side.
+// Launches the first slot, all middle ones, or the last one. One explicit specialisation per key width and form lives in its own file, so
+// that they compile side by side.
 template <class Key, bool kIndexed>
 cudaError_t launch_pass(PassKind kind, TileClass tile_class, const PassArguments<Key>& arguments, int grid, cudaStream_t stream);
 
@@ -72,5 +74,15 @@ template <>
 cudaError_t launch_pass<uint32_t, false>(PassKind, TileClass, const PassArguments<uint32_t>&, int, cudaStream_t);
 template <>
 cudaError_t launch_pass<uint64_t, false>(PassKind, TileClass, const PassArguments<uint64_t>&, int, cudaStream_t);
+
+// The same for the low words of 64-bit keys; keys_in and keys_out point to the 64-bit keys.
+template <bool kIndexed>
+cudaError_t launch_low_word_pass(PassKind kind, TileClass tile_class, const PassArguments<uint32_t>& arguments, int grid,
+                                 cudaStream_t stream);
+
+template <>
+cudaError_t launch_low_word_pass<true>(PassKind, TileClass, const PassArguments<uint32_t>&, int, cudaStream_t);
+template <>
+cudaError_t launch_low_word_pass<false>(PassKind, TileClass, const PassArguments<uint32_t>&, int, cudaStream_t);
 
 }  // namespace gpusort

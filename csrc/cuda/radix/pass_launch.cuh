@@ -1,4 +1,4 @@
-// Launches a slot of the radix sort with the kernel for its key width, form, kind and tile.
+// Launches slots of the radix sort with the kernel for their key width, form, kind and tile.
 #pragma once
 
 #include <atomic>
@@ -20,15 +20,12 @@ cudaError_t launch_form(const PassArguments<typename Policy::Key>& arguments, in
 template <class Policy>
 cudaError_t launch_policy(const PassArguments<typename Policy::Key>& arguments, int grid, cudaStream_t stream) {
   if constexpr (!Policy::kIndexed) {
-    if (arguments.codes_meet || arguments.partial_window()) {
-      const cudaError_t error = launch_form<Policy, true>(arguments, grid, stream);
-      if (error != cudaSuccess) return error;
-    }
-    if constexpr (sizeof(typename Policy::Key) == 1) {
-      if (!arguments.partial_window()) return cudaSuccess;  // the other form would never have work: see byte_runs.h
-    }
+    if (arguments.partial_window()) return launch_form<Policy, true>(arguments, grid, stream);
   }
-  return launch_form<Policy, false>(arguments, grid, stream);
+  if constexpr (Policy::kIndexed || sizeof(typename Policy::Key) > 1)
+    return launch_form<Policy, false>(arguments, grid, stream);
+  else
+    return cudaSuccess;  // byte_runs.h writes what the histogram counted
 }
 
 template <class Key, bool kIndexed, TileClass kClass, int kPermutePeriod>
@@ -49,6 +46,21 @@ cudaError_t launch_pass_of(PassKind kind, TileClass tile_class, const PassArgume
   if (tile_class == TileClass::kMedium)
     return launch_kind<Key, kIndexed, TileClass::kMedium, kPermutePeriod>(kind, arguments, grid, stream);
   return launch_kind<Key, kIndexed, TileClass::kLarge, kPermutePeriod>(kind, arguments, grid, stream);
+}
+
+template <bool kIndexed, TileClass kClass>
+cudaError_t launch_low_word_kind(PassKind kind, const PassArguments<uint32_t>& arguments, int grid, cudaStream_t stream) {
+  if (kind == PassKind::kFirst) return launch_form<LowWordPolicy<kIndexed, PassKind::kFirst, kClass>, false>(arguments, grid, stream);
+  return launch_form<LowWordPolicy<kIndexed, PassKind::kLast, kClass>, false>(arguments, grid, stream);
+}
+
+// The slots between move records like those of any 32-bit keys.
+template <bool kIndexed>
+cudaError_t launch_low_word_pass_of(PassKind kind, TileClass tile_class, const PassArguments<uint32_t>& arguments, int grid,
+                                    cudaStream_t stream) {
+  if (kind == PassKind::kMiddle) return launch_pass<uint32_t, kIndexed>(kind, tile_class, arguments, grid, stream);
+  if (tile_class == TileClass::kMedium) return launch_low_word_kind<kIndexed, TileClass::kMedium>(kind, arguments, grid, stream);
+  return launch_low_word_kind<kIndexed, TileClass::kLarge>(kind, arguments, grid, stream);
 }
 
 }  // namespace gpusort

@@ -5,8 +5,11 @@
 // step j:
 //
 //   k = 0   the first slot copies keys and writes 0, 1, 2, ...; the other slots leave at once
-//   k = 1   the first slot does everything: keys in, outputs out
-//   k > 1   the first slot is step 0, middle slot j is step j (it leaves at once from j = k - 1 on), the last slot is step k - 1
+//   k = 1   the first slot does everything: keys in, outputs out (32-bit keys with indices: the last slot in both cases)
+//   k > 1   the first slot is step 0, middle slot j is step j (there is none from j = k - 1 on), the last slot is step k - 1
+//
+// Integers of 64 bits whose high words are the same all over each row are sorted as 32-bit keys, their low words, by kernels of their own:
+// records have 8 bytes instead of 12. The first of these reads the low words alone, the last one puts the high word back.
 //
 // Step j writes record buffer (k - 2 - j) mod 2, so the last step always reads buffer 0, which lies in the workspace; buffer 1 may lie in
 // the outputs. A step also clears the look-back table of the next one; the histogram kernel clears the first.
@@ -21,20 +24,26 @@ namespace gpusort {
 
 // Zeroed before the histogram kernel; at most radix_plan_detail::kControlBytes.
 struct RadixControl {
-  uint32_t live_bits[2];  // low and high word: bits of the sorted-by window in which some key differs from the first of its row
-  uint32_t unsorted;      // some key is smaller than the one before it in its row
-  uint32_t zeros_seen;    // 1: -0.0, 2: +0.0. These three are kept for keys-only sorts: do keys with equal codes have different bits?
-  uint32_t nan_ones[2];   // bits set in some NaN
-  uint32_t nan_zeros[2];  // bits clear in some NaN
-  uint32_t tickets[kMaxRadixPasses];  // one counter per slot: the next tile
-  uint32_t mended_tiles;              // tiles whose order the verification found wrong, for tests
+  uint32_t live_bits[2];              // low and high word: bits of the sorted-by window in which some key differs from the first of its row
+  uint32_t unsorted;                  // some key is smaller than the one before it in its row
+  uint32_t other_patterns;            // some key is not the pattern that its code is turned back into (ambiguous_keys.h, equal_codes.h)
   uint32_t histogram_blocks;          // that have reported
   uint32_t high_word_first;           // sort by the digits of the high word alone; high_word_ties.h does the rest
   uint32_t long_ties;                 // runs of equal high words that are too long to be sorted by one thread
-  uint32_t other_patterns;            // some key is not the pattern that its code is turned back into (ambiguous_keys.h)
-  uint32_t finished_blocks;           // of the last kernel
+  uint32_t called_off;                // not 0: nobody wants the results, and all kernels leave at once
+  uint32_t runs;                      // counting_sort_16.cu: patterns that were counted
+  uint32_t tickets[kMaxRadixPasses];  // one counter per step: the next tile
+  uint32_t mended_tiles;              // tiles whose order the verification found wrong, for tests
+  uint32_t nan_runs;                  // counting_sort_16.cu: patterns of NaNs among those that were counted
+  uint32_t written_tiles[kMaxRadixPasses];  // one counter per middle step
+  uint32_t finished_blocks;                 // of the last kernel
 };
 static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the plan reserves less");
+
+// Have the keys one high word in each row, and are they to be sorted at all?
+__device__ __forceinline__ bool sorted_by_low_words(const RadixControl* control) {
+  return control->unsorted != 0 && control->live_bits[0] != 0 && control->live_bits[1] == 0;
+}
 
 // What a slot has to do.
 struct PassRole {
@@ -53,7 +62,8 @@ __device__ __forceinline__ uint32_t* control_word(RadixControl* control, size_t 
   return reinterpret_cast<uint32_t*>(control) + offset / 4 * spacing;
 }
 
-__device__ __forceinline__ PassRole pass_role(RadixControl* control, PassKind kind, int slot, int passes, int spacing = 1) {
+__device__ __forceinline__ PassRole pass_role(RadixControl* control, PassKind kind, int slot, int passes, bool last_takes_all = false,
+                                              int spacing = 1) {
   const uint32_t* live_bits = control_word(control, offsetof(RadixControl, live_bits), spacing);
   const unsigned long long bits = static_cast<unsigned long long>(live_bits[spacing]) << 32 | live_bits[0];
   uint32_t digits = 0;
@@ -66,19 +76,17 @@ __device__ __forceinline__ PassRole pass_role(RadixControl* control, PassKind ki
   role.high_word = high_word;
   role.live = __popc(digits);
   role.step = kind == PassKind::kLast ? role.live - 1 : slot;
-  role.active = kind == PassKind::kFirst || (kind == PassKind::kMiddle ? slot < role.live - 1 : role.live > 1);
+  if (kind == PassKind::kMiddle)
+    role.active = slot < role.live - 1;
+  else
+    role.active = role.live > 1 || (kind == PassKind::kLast) == last_takes_all;
+  role.active = role.active && *control_word(control, offsetof(RadixControl, called_off), spacing) == 0;
   role.final = role.step == role.live - 1;
   role.target = (role.live - 2 - role.step) & 1;
   role.source = role.target ^ 1;
   for (int skipped = 0; skipped < role.step; ++skipped) digits &= digits - 1;
   role.digit = digits == 0 ? 0 : __ffs(static_cast<int>(digits)) - 1;
   return role;
-}
-
-// Keys-only sorts have no index by which equal codes could be put in order; do such keys differ in their bits at all?
-__device__ __forceinline__ bool equal_codes_differ(const RadixControl* control) {
-  return control->zeros_seen == 3 || (control->nan_ones[0] & control->nan_zeros[0]) != 0 ||
-         (control->nan_ones[1] & control->nan_zeros[1]) != 0;
 }
 
 }  // namespace gpusort

@@ -2,11 +2,14 @@
 //
 //   1. one memset of the control words and the bins
 //   2. digit_histogram.cu: one read counts all digits of all rows, and finds constant digits and sorted rows
-//   3. onesweep_pass.cuh: one slot per 8-bit digit, each one read and one write of the data. Which slots work, on which digit and between
-//      which buffers, is decided on the device (radix_control.cuh); a slot that is not needed leaves at once
-//   4. 8-bit keys without indices need no slot: byte_runs.cu writes what was counted
+//   3. onesweep_pass.cuh: one slot per 8-bit digit, each one read and one write of the data; three launches, the first slot, all middle
+//      ones, and the last one. Which slots work, on which digit and between which buffers, is decided on the device (radix_control.cuh);
+//      one that is not needed leaves at once. 64-bit integers have three launches more, for the case that their low words are enough
+//   4. 8-bit keys without indices need no slot: byte_runs.cu writes what was counted. 16-bit ones have a sort of their own:
+//      counting_sort_16.cu
 //   5. 64-bit keys whose high words are nearly all different are sorted by these alone; high_word_ties.cu then orders the few ties
-//   6. ambiguous_keys.cu, for floats and bool, and for all whose tables lie in the index output
+//   6. where different keys have one code (floats and bool): ambiguous_keys.cu with indices, for all whose tables lie in the index output
+//      too; equal_codes.cu without
 //
 // Traffic for 32-bit keys with int64 indices: 4 (histogram) + 4 + 8 (first) + 2 * 16 (middle) + 8 + 12 (last) = 68 bytes per element.
 // The index is implied in the first slot, 32 bits between slots, and widened in the last. Keys travel as codes (staged_record.cuh).
@@ -14,9 +17,13 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
 #include "ambiguous_keys.h"
 #include "byte_runs.h"
+#include "counting_sort_16.h"
 #include "digit_histogram.h"
+#include "equal_codes.h"
 #include "high_word_ties.h"
 #include "move_tables.h"
 #include "pass_arguments.h"
@@ -42,10 +49,70 @@ bool codes_may_meet(KeyKind kind) {
   return kind != KeyKind::kUnsigned && kind != KeyKind::kSigned;
 }
 
-PassKind kind_of_slot(int slot, const RadixPlan& plan, int key_bytes) {
-  const bool last = slot + 1 >= plan.passes;
-  if (slot == 0) return last && last_slot_takes_all(key_bytes, plan.indexed) ? PassKind::kLast : PassKind::kFirst;
-  return last ? PassKind::kLast : PassKind::kMiddle;
+// Gives the slots of one kind their tiles.
+template <class Key>
+void set_tiles(PassArguments<Key>& arguments, int64_t tiles_per_row) {
+  arguments.tiles_per_row = static_cast<uint32_t>(tiles_per_row);
+  arguments.tiles = static_cast<uint32_t>(arguments.rows * tiles_per_row);
+  arguments.look_back_share = (arguments.look_back_rows + arguments.tiles - 1) / arguments.tiles;
+}
+
+bool has_slots(const RadixPlan& plan, int key_bytes, PassKind kind) {
+  if (kind == PassKind::kMiddle) return plan.passes >= 3;
+  return plan.passes >= 2 || (kind == PassKind::kLast) == last_slot_takes_all(key_bytes, plan.indexed);
+}
+
+// Leaves `arguments` as the last slot needs them.
+template <class Key>
+cudaError_t launch_slots(PassArguments<Key>& arguments, const RadixPlan& plan, cudaStream_t stream) {
+  for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {
+    if (!has_slots(plan, static_cast<int>(sizeof(Key)), kind)) continue;
+    if constexpr (sizeof(Key) == 4) {
+      if (kind == PassKind::kLast && plan.borrowed_begin >= 0) {
+        const cudaError_t error = launch_move_tables(arguments, plan, stream);
+        if (error != cudaSuccess) return error;
+      }
+    }
+    set_tiles(arguments, plan.tiles_per_row[static_cast<int>(kind)]);
+    const int grid = plan.grid[static_cast<int>(kind)];
+    const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
+                                           : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+// The slots of the form that sorts 64-bit keys by their low words.
+cudaError_t launch_low_word_slots(const PassArguments<uint64_t>& whole, const RadixPlan& plan, cudaStream_t stream) {
+  PassArguments<uint32_t> arguments;
+  arguments.order.complement = static_cast<uint32_t>(whole.order.complement);  // low words of integers have no sign
+  arguments.codec = make_key_codec(arguments.order);
+  arguments.keys_in = reinterpret_cast<const uint32_t*>(whole.keys_in);
+  arguments.keys_out = reinterpret_cast<uint32_t*>(whole.keys_out);
+  arguments.indices_out = whole.indices_out;
+  arguments.index_bytes = whole.index_bytes;
+  arguments.control = whole.control;
+  arguments.bins = whole.bins;
+  for (int i = 0; i < 2; ++i) {
+    arguments.records[i] = whole.records[i];
+    arguments.look_back[i] = whole.look_back[i];
+  }
+  arguments.look_back_rows = whole.look_back_rows;
+  arguments.length = whole.length;
+  arguments.rows = whole.rows;
+  arguments.passes = whole.passes;
+  arguments.window_bits = 32;
+  arguments.may_use_low_words = true;
+  arguments.low_words = true;
+  for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {
+    const int tile_items = radix_tile_shape(4, plan.indexed, plan.tile_class, kind).tile_items();
+    set_tiles(arguments, (static_cast<int64_t>(arguments.length) + tile_items - 1) / tile_items);
+    const int grid = std::min(plan.grid[static_cast<int>(kind)], static_cast<int>(arguments.tiles));
+    const cudaError_t error = plan.indexed ? launch_low_word_pass<true>(kind, plan.tile_class, arguments, grid, stream)
+                                           : launch_low_word_pass<false>(kind, plan.tile_class, arguments, grid, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
 }
 
 template <class Key>
@@ -68,7 +135,6 @@ cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, 
   arguments.window_bits = problem.end_bit - problem.begin_bit;
   arguments.codes_meet = codes_may_meet(problem.key.kind);
   arguments.high_word_samples = static_cast<uint32_t>(plan.high_word_samples);
-  arguments.track_equal_codes = !plan.indexed && arguments.codes_meet;
   return launch_digit_histogram(arguments, plan.wide, plan.histogram_grid, stream);
 }
 
@@ -100,23 +166,15 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   arguments.passes = plan.passes;
   arguments.begin_bit = problem.begin_bit;
   arguments.window_bits = problem.end_bit - problem.begin_bit;
-  for (int slot = 0; slot == 0 || slot < plan.passes; ++slot) {
-    const PassKind kind = kind_of_slot(slot, plan, static_cast<int>(sizeof(Key)));
-    if constexpr (sizeof(Key) == 4) {
-      if (slot + 1 == plan.passes && plan.borrowed_begin >= 0) {
-        const cudaError_t error = launch_move_tables(arguments, plan, stream);
-        if (error != cudaSuccess) return error;
-      }
+  if constexpr (sizeof(Key) == 8) {
+    arguments.may_use_low_words = plan.may_use_low_words;
+    if (plan.may_use_low_words) {
+      const cudaError_t error = launch_low_word_slots(arguments, plan, stream);
+      if (error != cudaSuccess) return error;
     }
-    arguments.slot = slot;
-    arguments.tiles_per_row = static_cast<uint32_t>(plan.tiles_per_row[static_cast<int>(kind)]);
-    arguments.tiles = static_cast<uint32_t>(plan.tiles(kind, problem.rows));
-    arguments.look_back_share = (arguments.look_back_rows + arguments.tiles - 1) / arguments.tiles;
-    const int grid = plan.grid[static_cast<int>(kind)];
-    const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
-                                           : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
-    if (error != cudaSuccess) return error;
   }
+  const cudaError_t error = launch_slots(arguments, plan, stream);
+  if (error != cudaSuccess) return error;
   if constexpr (sizeof(Key) == 1) {
     if (!plan.indexed && !arguments.partial_window()) {
       const cudaError_t error = launch_byte_runs(arguments, plan.grid[0] * 8, stream);
@@ -130,8 +188,9 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
     }
   }
   const bool ambiguous = plan.passes > 0 && arguments.codes_meet && problem.keys_out != nullptr;
-  if (!ambiguous && plan.borrowed_begin < 0) return cudaSuccess;
-  return launch_ambiguous_keys(arguments, plan.indexed, plan.grid[0] * 4, stream);
+  if (plan.indexed) return ambiguous || plan.borrowed_begin >= 0 ? launch_ambiguous_keys(arguments, plan.grid[0] * 4, stream) : cudaSuccess;
+  if (!ambiguous || arguments.partial_window()) return cudaSuccess;  // the passes have kept the keys whole
+  return launch_equal_codes(arguments, reinterpret_cast<uint2*>(arguments.look_back[0]), plan.grid[0] * 4, stream);
 }
 
 template <class Key>
@@ -178,8 +237,13 @@ cudaError_t launch_width(const SortProblem& problem, const RadixPlan& plan, void
 }  // namespace
 
 cudaError_t launch_radix_sort(const SortProblem& problem, const RadixPlan& plan, void* workspace, cudaStream_t stream) {
+  if (plan.counted) return launch_counting_sort_16(problem, plan, workspace, stream);
   if (plan.wide && plan.indexed && problem.index_bytes != 8) return cudaErrorInvalidValue;  // such positions need int64
-  const cudaError_t error = cudaMemsetAsync(tables_of(problem, plan, workspace), 0, static_cast<size_t>(plan.cleared_bytes), stream);
+  cudaError_t error = cudaMemsetAsync(tables_of(problem, plan, workspace), 0, static_cast<size_t>(plan.cleared_bytes), stream);
+  if (error == cudaSuccess && problem.called_off != nullptr) {
+    RadixControl* control = slice<RadixControl>(tables_of(problem, plan, workspace), plan.control_offset);
+    error = cudaMemcpyAsync(&control->called_off, problem.called_off, sizeof(uint32_t), cudaMemcpyDeviceToDevice, stream);
+  }
   if (error != cudaSuccess) return error;
   switch (problem.key.bytes) {
     case 1: return launch_width<uint8_t>(problem, plan, workspace, stream);

@@ -30,6 +30,7 @@ struct PassPolicy {
   static constexpr int kSharedBytes = radix_shared_bytes(kShape, kStagedBytes);
   static constexpr int kPermutePeriod = kPermutePeriod_;
   static constexpr bool kLastTakesAll = last_slot_takes_all(sizeof(Key), kIndexed);
+  static constexpr uint32_t kKeyWords = 1;  // keys_in and keys_out lie so many words of their size apart
 };
 
 // The one step there is: from the keys to the outputs, with the tiles of the last slot.
@@ -38,13 +39,20 @@ struct WholePolicy : LastPolicy {
   static constexpr bool kFromKeys = true;
 };
 
+// The first and the last slot of a sort of 64-bit keys by their low words. Its tables always lie in the workspace.
+template <bool kIndexed_, PassKind kKind_, TileClass kClass_>
+struct LowWordPolicy : PassPolicy<uint32_t, kIndexed_, kKind_, kClass_> {
+  static constexpr bool kLastTakesAll = false;
+  static constexpr uint32_t kKeyWords = 2;
+};
+
 // Between the words of the tables. Only the last slot may find them apart.
 template <class Policy>
 __device__ __forceinline__ int table_spacing(const PassArguments<typename Policy::Key>& arguments) {
   return Policy::kLastTakesAll && Policy::kKind == PassKind::kLast ? arguments.spacing : 1;
 }
 
-// kExact: keys alone whose codes do not tell all, in the ordered form.
+// kExact: keys alone that are sorted by some of their bits, in the ordered form.
 template <class Policy, bool kExact>
 struct RankedTile {
   using Key = typename Policy::Key;
@@ -63,23 +71,26 @@ struct RankedTile {
   static constexpr int kGroup = Policy::kShape.group;
   static constexpr int kGroups = kItems / kGroup;
   static constexpr int kWarps = kThreads / 32;
+  static constexpr int kLanes = Policy::kShape.lanes;
+  static constexpr int kHistograms = kThreads / kLanes;
   static constexpr uint32_t kTileItems = kThreads * kItems;
   static constexpr int kLoadedIndices = kSplit && !kFromKeys ? kItems : 1;
   static constexpr int kLookBackWidth = 4;
-  static constexpr uint32_t kCommonLanes = 13;  // of 32 lanes with one digit in a sample: it is common
-  static constexpr uint32_t kRunHeads = 12;     // of 31 lanes that differ from the one before: not more are runs
+  static constexpr bool kAddsForAll = kIndexed && !k64;            // how it ranks digits that many lanes share: tile_ranks.cuh
+  static constexpr uint32_t kCommonLanes = kAddsForAll ? 13 : 22;  // of 32 lanes with one digit in a sample: it is common
+  static constexpr uint32_t kRunHeads = 12;                        // of 31 lanes that differ from the one before: not more are runs
   static constexpr uint32_t kRunVote = 1u << 16;
   static_assert(kItems % kGroup == 0 && kGroup % 2 == 0 && kThreads >= kRadixBins, "");
-  static_assert(32 * kItems * kUnit < 65536, "two ranks share a register");
+  static_assert(kLanes * kItems * kUnit < 65536, "two ranks share a register");
   static_assert(kTileItems <= kMaxLookBackCount && kTileItems <= 65536, "");
 
-  // Shared memory: histograms of the warps | offsets of the bins | words below | records | indices of split records.
-  static constexpr uint32_t kOffsets = kWarps * kRadixBins * 4;
+  // Shared memory: histograms | offsets of the bins | words below | records | indices of split records.
+  static constexpr uint32_t kOffsets = kHistograms * kRadixBins * 4;
   static constexpr uint32_t kWarpSums = kOffsets + kRadixBins * 4;  // 8 words
   static constexpr uint32_t kNextTile = kWarpSums + 32;
   static constexpr uint32_t kOneDigit = kWarpSums + 36;  // one digit fills half of the tile
-  static constexpr uint32_t kVotes = kWarpSums + 40;    // of the warps, see vote_on_digits
-  static constexpr uint32_t kDecided = kWarpSums + 44;  // those of the tile before
+  static constexpr uint32_t kVotes = kWarpSums + 40;     // of the warps, see vote_on_digits
+  static constexpr uint32_t kDecided = kWarpSums + 44;   // those of the tile before
   static constexpr uint32_t kRecords = kOffsets + kPassScratchBytes;
   static constexpr uint32_t kIndices = kRecords + kTileItems * sizeof(Word);
   static_assert(kIndices + (kSplit ? kTileItems * 4 : 0) == Policy::kSharedBytes, "the plan and the kernel agree");
@@ -97,8 +108,8 @@ struct RankedTile {
   const PassRole role;
   const DigitView<Key, kExact> view;
   const uint32_t shared, thread, lane, warp;
-  const uint32_t own;        // place in the tile of this thread's first item; the others follow 32 apart
-  const uint32_t histogram;  // of this warp
+  const uint32_t own;        // place in the tile of this thread's first item; the others follow kLanes apart
+  const uint32_t histogram;  // of these lanes
   Input input[kItems];
   uint32_t input_index[kLoadedIndices];
   uint32_t ranks[kItems / 2];  // two 16-bit ranks each, in bytes
@@ -111,8 +122,14 @@ struct RankedTile {
         thread(threadIdx.x),
         lane(threadIdx.x & 31),
         warp(threadIdx.x >> 5),
-        own((threadIdx.x >> 5) * (32 * kItems) + (threadIdx.x & 31)),
-        histogram(shared_base + (threadIdx.x >> 5) * (kRadixBins * 4)) {}
+        own(threadIdx.x / kLanes * (kLanes * kItems) + threadIdx.x % kLanes),
+        histogram(histogram_address(shared_base, threadIdx.x / kLanes)) {}
+
+  // The counter of a digit lies at 4 * digit xor this. One digit lies in different banks in the histograms of one warp.
+  __device__ __forceinline__ static uint32_t histogram_address(uint32_t shared_base, uint32_t number) {
+    return shared_base + number * (kRadixBins * 4) + spread_banks(number);
+  }
+  __device__ __forceinline__ static uint32_t spread_banks(uint32_t number) { return number % (32 / kLanes) * (kLanes * 4); }
 
   __device__ __forceinline__ int spacing() const { return table_spacing<Policy>(arguments); }
 
@@ -133,7 +150,7 @@ struct RankedTile {
       if constexpr (k64)
         input[item] = reinterpret_cast<const uint2*>(arguments.keys_in)[position];
       else
-        input[item] = arguments.keys_in[position];
+        input[item] = arguments.keys_in[position * Policy::kKeyWords];
     } else {
       const void* records = arguments.records[role.source];
       if constexpr (kIndexed || k64)
@@ -148,13 +165,13 @@ struct RankedTile {
     const uint64_t position = place.row_start + place.first + own;
     if (place.full()) {
 #pragma unroll
-      for (int k = 0; k < kGroup; ++k) load_item(group * kGroup + k, position + (group * kGroup + k) * 32);
+      for (int k = 0; k < kGroup; ++k) load_item(group * kGroup + k, position + (group * kGroup + k) * kLanes);
     } else {
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) {
         const int item = group * kGroup + k;
-        if (own + item * 32 < place.items) {
-          load_item(item, position + item * 32);
+        if (own + item * kLanes < place.items) {
+          load_item(item, position + item * kLanes);
         } else if constexpr (!kFromKeys) {
           input[item] = Record::pad();
           if constexpr (kSplit) input_index[item] = ~0u;
@@ -167,7 +184,7 @@ struct RankedTile {
   __device__ __forceinline__ void prefetch(uint32_t tile) const {
 #if __CUDA_ARCH__ >= 900
     const TilePlace place = place_of(tile);
-    constexpr uint32_t kBytes = kFromKeys || !(kIndexed && !k64) ? sizeof(Key) : 8;
+    constexpr uint32_t kBytes = kFromKeys ? sizeof(Key) * Policy::kKeyWords : kIndexed && !k64 ? 8 : sizeof(Key);
     constexpr uint32_t kStep = 16384;
     const char* base =
         kFromKeys ? reinterpret_cast<const char*>(arguments.keys_in) : static_cast<const char*>(arguments.records[role.source]);
@@ -200,7 +217,7 @@ struct RankedTile {
     if (place.full()) return;
 #pragma unroll
     for (int item = 0; item < kItems; ++item) {
-      if (own + item * 32 >= place.items) input[item] = Record::pad();
+      if (own + item * kLanes >= place.items) input[item] = Record::pad();
     }
   }
 
@@ -219,7 +236,7 @@ struct RankedTile {
       if (__popc(same1) > most) most = __popc(same1), common = digit1;
       heads += __popc(__ballot_sync(~0u, __shfl_up_sync(~0u, digit, 1) != digit));
     }
-    const uint32_t vote = heads <= 2 * kRunHeads ? kRunVote : most >= kCommonLanes ? 1 : 0;
+    const uint32_t vote = kAddsForAll && heads <= 2 * kRunHeads ? kRunVote : most >= kCommonLanes ? 1 : 0;
     if (vote != 0 && lane == 0) add_shared(shared + kVotes, vote);
     return common;
   }
@@ -230,7 +247,7 @@ struct RankedTile {
     for (int group = 0; group < kGroups; ++group) {
       uint32_t counter[kGroup], rank[kGroup];
 #pragma unroll
-      for (int k = 0; k < kGroup; ++k) counter[k] = digit_offset(group * kGroup + k) | histogram;
+      for (int k = 0; k < kGroup; ++k) counter[k] = digit_offset(group * kGroup + k) ^ histogram;
       rank_group(group, counter, rank);
 #pragma unroll
       for (int k = 0; k < kGroup; k += 2) ranks[(group * kGroup + k) / 2] = rank[k] | rank[k + 1] << 16;
@@ -244,16 +261,22 @@ struct RankedTile {
       rank_groups([&](int group, const Group& counter, Group& rank) {
         uint32_t valid = 0;
 #pragma unroll
-        for (int k = 0; k < kGroup; ++k) valid |= own + (group * kGroup + k) * 32 < place.items ? 1u << k : 0u;
+        for (int k = 0; k < kGroup; ++k) valid |= own + (group * kGroup + k) * kLanes < place.items ? 1u << k : 0u;
         rank_in_lane_order<kGroup, kUnit>(counter, valid, rank, lane);
       });
     } else {
-      const uint32_t common = vote_on_digits() | histogram;
+      const uint32_t common = vote_on_digits() ^ histogram;
       const uint32_t votes = load_shared(shared + kDecided);
-      if (votes >= kWarps / 2 * kRunVote) {
+      const bool many = (votes & kRunVote - 1) + votes / kRunVote >= kWarps / 2;
+      if (kAddsForAll && votes >= kWarps / 2 * kRunVote) {
         rank_groups([&](int, const Group& counter, Group& rank) { rank_runs<kGroup, kUnit>(counter, rank, lane); });
-      } else if ((votes & kRunVote - 1) + votes / kRunVote >= kWarps / 2) {
-        rank_groups([&](int, const Group& counter, Group& rank) { rank_common_digits<kGroup, kUnit>(counter, rank, common, lane); });
+      } else if (many) {
+        rank_groups([&](int, const Group& counter, Group& rank) {
+          if constexpr (kAddsForAll)
+            rank_common_digits<kGroup, kUnit>(counter, rank, common, lane);
+          else
+            rank_few_digits<kGroup, kUnit, kLanes>(counter, rank, lane, histogram);
+        });
       } else {
         rank_groups([&](int, const Group& counter, Group& rank) { rank_by_atomics<kGroup, kUnit, Policy::kPermutePeriod>(counter, rank); });
       }
@@ -262,7 +285,7 @@ struct RankedTile {
 
   __device__ __forceinline__ void clear_histogram() const {
 #pragma unroll
-    for (int k = 0; k < 2; ++k) clear_shared_16_bytes(histogram + lane * 16 + k * 512);
+    for (int k = 0; k < 64 / kLanes; ++k) clear_shared_16_bytes(shared + warp * (kOffsets / kWarps) + lane * 16 + k * 512);
     __syncwarp();
   }
 };

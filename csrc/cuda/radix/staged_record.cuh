@@ -1,15 +1,14 @@
 // The forms a key and its index take on their way through a pass, and how a pass sees them: as a digit, and as an order.
 //
 // What travels is the key's code (core/key_order.h), so every digit and every comparison is a shift and a mask. A code has lost the sign of
-// zero, the payload of NaN and the byte of True; the step that writes the outputs gets those back (KeyDecoder). Keys without an index, some
-// of which differ although their codes are equal, travel in the ordered form instead, which loses nothing, and their codes are computed
-// when needed.
+// zero, the payload of NaN and the byte of True; kernels after the last step give those back (ambiguous_keys.h, equal_codes.h). Keys
+// without an index that are sorted by some of their bits only travel in the ordered form instead, which loses nothing, and their codes are
+// computed when needed.
 //
 //   in registers  `Input`: what was loaded, the key as it travels
 //   staged        `Word` in shared memory, in digit order. 32-bit keys: (index, key). 8- and 16-bit keys of the first slot: key << 16 |
-//   place in
-//                 the tile, since the index follows from the place. 64-bit keys: the key, its index in an array of its own. Keys only: the
-//                 key
+//                 place in the tile, since the index follows from the place. 64-bit keys: the key, its index in an array of its own. Keys
+//                 only: the key
 //   in memory     between slots: the same pairs as 8-byte records; 64-bit keys and indices in two arrays; keys alone
 #pragma once
 

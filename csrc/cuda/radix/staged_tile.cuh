@@ -28,6 +28,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
   using Base::kIndexed;
   using Base::kIndices;
   using Base::kItems;
+  using Base::kLanes;
   using Base::kOffsets;
   using Base::kRecords;
   using Base::kScale;
@@ -48,6 +49,8 @@ struct StagedTile : RankedTile<Policy, kExact> {
   using typename Base::Word;
   // Upper halves of the indices may belong to the tables.
   static constexpr bool kMayBorrow = kOutputs == StepOutputs::kKeysAndInt64 && Policy::kLastTakesAll;
+  // A way of their own for full tiles spares other records the predicates, but costs these registers that they do not have.
+  static constexpr bool kPredicated = kIndexed && !k64;
 
   // Staged places are spread over the banks: bins of equal length would meet in one bank otherwise. In bytes.
   __device__ __forceinline__ static uint32_t swizzle(uint32_t place) {
@@ -63,22 +66,23 @@ struct StagedTile : RankedTile<Policy, kExact> {
       const uint32_t own_place = opaque(own);
       const uint32_t own_index = opaque(place.first + own);
 #pragma unroll
-      for (int k = 0; k < kGroup; ++k) at[k] = load_shared(digit_offset(first + k) | histogram);
+      for (int k = 0; k < kGroup; ++k) at[k] = load_shared(digit_offset(first + k) ^ histogram);
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) {
         const int item = first + k;
         at[k] += item & 1 ? ranks[item / 2] >> 16 : ranks[item / 2] & 0xffff;
         at[k] ^= swizzle(at[k]);
-        if (!kExact || own + item * 32 < place.items) {
-          store_shared(shared + kRecords + at[k] * kScale, Record::stage(input[item], own_place + item * 32, own_index + item * 32));
+        if (!kExact || own + item * kLanes < place.items) {
+          store_shared(shared + kRecords + at[k] * kScale,
+                       Record::stage(input[item], own_place + item * kLanes, own_index + item * kLanes));
           if constexpr (kSplit)
-            store_shared(shared + kIndices + at[k], kFromKeys ? own_index + item * 32 : input_index[kFromKeys ? 0 : item]);
+            store_shared(shared + kIndices + at[k], kFromKeys ? own_index + item * kLanes : input_index[kFromKeys ? 0 : item]);
         }
       }
     }
   }
 
-  // Must a stand after b? By the bits sorted so far, then by position; pads last. `index` is that of split records.
+  // Must a stand after b? By the bits sorted so far, then by position. `index` is that of split records.
   __device__ __forceinline__ bool after(const Word& a, uint32_t a_index, const Word& b, uint32_t b_index) const {
     const Code a_bits = view.sorted_bits(Record::key_of_word(a)), b_bits = view.sorted_bits(Record::key_of_word(b));
     if constexpr (kSplit)
@@ -88,7 +92,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
     else if constexpr (Record::kPair)
       return (static_cast<uint64_t>(a_bits) << 32 | a.x) > (static_cast<uint64_t>(b_bits) << 32 | b.x);
     else
-      return a_bits > b_bits || (is_pad(a) && !is_pad(b));
+      return a_bits > b_bits;
   }
 
   // Keys alone: a key that looks like a pad may as well be one.
@@ -162,8 +166,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
 #pragma unroll
       for (int k = 0; k < kBatch; ++k) {
         wrong |= after(before[k], before_index[k], staged.word[first + k], staged.index[kSplit ? first + k : 0]);
-        if constexpr (!kIndexed)
-          wrong |= !staged_here(place, first_round + first + k) && !is_pad(staged.word[first + k]);
+        if constexpr (!kIndexed) wrong |= !staged_here(place, first_round + first + k) && !is_pad(staged.word[first + k]);
       }
       // Else the compiler puts the comparisons off and keeps their operands.
       int decided = wrong;
@@ -174,6 +177,12 @@ struct StagedTile : RankedTile<Policy, kExact> {
   }
 
   // ---- write ------------------------------------------------------------------------------------------------------------------------
+  // kWhole: the tile is known to be full.
+
+  template <bool kWhole>
+  __device__ __forceinline__ bool written(const TilePlace& place, int round) const {
+    return kWhole || staged_here(place, round);
+  }
 
   __device__ __forceinline__ Key bits_of(const Word& word) const {
     const Code key = Record::key_of_word(word);
@@ -188,14 +197,14 @@ struct StagedTile : RankedTile<Policy, kExact> {
     return row;
   }
 
-  template <int kCount>
+  template <bool kWhole, int kCount>
   __device__ __forceinline__ void store_records(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
     void* records = arguments.records[role.target];
     if constexpr (kIndexed && !k64) {
       uint2* row = row_of(static_cast<uint2*>(records), place);
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
-        if (!staged_here(place, first_round + k)) continue;
+        if (!written<kWhole>(place, first_round + k)) continue;
         if constexpr (Record::kPacked)
           row[staged.offset[k]] = make_uint2(staged.index_of(k, place), Record::key_of_word(staged.word[k]));
         else
@@ -206,53 +215,81 @@ struct StagedTile : RankedTile<Policy, kExact> {
       uint32_t* indices = row_of(arguments.record_indices[role.target], place);
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
-        if (!staged_here(place, first_round + k)) continue;
+        if (!written<kWhole>(place, first_round + k)) continue;
         row[staged.offset[k]] = static_cast<Key>(Record::key_of_word(staged.word[k]));
         if constexpr (kSplit) indices[staged.offset[k]] = staged.index[k];
       }
     }
   }
 
-  template <class Index, int kCount>
+  template <class Index, bool kWhole, int kCount>
   __device__ __forceinline__ void store_indices(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
     Index* row = row_of(static_cast<Index*>(arguments.indices_out), place);
     if constexpr (kMayBorrow && sizeof(Index) == 8) {
       const uint32_t borrowed_begin = borrowed_begin_in_row(arguments, place.row_start);
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
-        if (staged_here(place, first_round + k)) store_wide_index(row, staged.offset[k], borrowed_begin, staged.index_of(k, place));
+        if (written<kWhole>(place, first_round + k)) store_wide_index(row, staged.offset[k], borrowed_begin, staged.index_of(k, place));
       }
     } else {
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
-        if (staged_here(place, first_round + k)) row[staged.offset[k]] = staged.index_of(k, place);
+        if (written<kWhole>(place, first_round + k)) row[staged.offset[k]] = staged.index_of(k, place);
       }
     }
   }
 
-  template <int kCount>
+  // A key of 64 bits whose low word was sorted. The high word is the same all over the row.
+  __device__ __forceinline__ uint32_t high_word(const TilePlace& place) const {
+    return arguments.keys_in[place.row_start * 2 + 1];
+  }
+
+  template <bool kWhole, int kCount>
   __device__ __forceinline__ void store_outputs(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
     if (kOutputs == StepOutputs::kKeysAndInt64 || !kIndexed || arguments.keys_out != nullptr) {
-      Key* row = row_of(arguments.keys_out, place);
+      if constexpr (Policy::kKeyWords == 2) {
+        const uint32_t high = high_word(place);
+        uint2* row = row_of(reinterpret_cast<uint2*>(arguments.keys_out), place);
 #pragma unroll
-      for (int k = 0; k < kCount; ++k) {
-        if (staged_here(place, first_round + k)) row[staged.offset[k]] = bits_of(staged.word[k]);
+        for (int k = 0; k < kCount; ++k) {
+          if (written<kWhole>(place, first_round + k)) row[staged.offset[k]] = make_uint2(bits_of(staged.word[k]), high);
+        }
+      } else {
+        Key* row = row_of(arguments.keys_out, place);
+#pragma unroll
+        for (int k = 0; k < kCount; ++k) {
+          if (written<kWhole>(place, first_round + k)) row[staged.offset[k]] = bits_of(staged.word[k]);
+        }
       }
     }
     if constexpr (kIndexed) {
       if (kOutputs == StepOutputs::kKeysAndInt64 || arguments.index_bytes == 8)
-        store_indices<int64_t>(place, first_round, staged);
+        store_indices<int64_t, kWhole>(place, first_round, staged);
       else
-        store_indices<uint32_t>(place, first_round, staged);
+        store_indices<uint32_t, kWhole>(place, first_round, staged);
     }
   }
 
-  template <int kCount>
+  template <bool kWhole, int kCount>
   __device__ __forceinline__ void store_group(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
     if constexpr (kOutputs == StepOutputs::kRecords)
-      store_records(place, first_round, staged);
+      store_records<kWhole>(place, first_round, staged);
     else
-      store_outputs(place, first_round, staged);
+      store_outputs<kWhole>(place, first_round, staged);
+  }
+
+  // Records from shared memory, one by one: slow, but it needs few registers.
+  __device__ __forceinline__ void write_rounds(const TilePlace& place, int first_round, int end_round) const {
+#pragma unroll 1
+    for (int round = first_round; round < end_round; ++round) {
+      StagedGroup<1> staged;
+      const uint32_t i = opaque(thread) + round * kThreads;
+      const uint32_t at = staged_place(i);
+      load_shared(shared + kRecords + at * kScale, staged.word[0]);
+      if constexpr (kSplit) staged.index[0] = load_shared(shared + kIndices + at);
+      staged.offset[0] = load_shared(shared + kOffsets + view.offset(Record::key_of_word(staged.word[0]))) + i;
+      store_group<false>(place, round, staged);
+    }
   }
 
   // One group of staged records: read, verified, written. Returns whether the order is wrong somewhere.
@@ -263,7 +300,14 @@ struct StagedTile : RankedTile<Policy, kExact> {
     if constexpr (!kExact) {
       if (kIndexed || role.step > 0 || !place.full()) wrong = verify_group(place, first_round, staged);
     }
-    store_group(place, first_round, staged);
+    if constexpr (kPredicated) {
+      store_group<false>(place, first_round, staged);
+    } else {
+      if (place.full())
+        store_group<true>(place, first_round, staged);
+      else
+        write_rounds(place, first_round, first_round + kGroup);
+    }
     return wrong;
   }
 
@@ -287,7 +331,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
             a_index = load_shared(shared + kIndices + a_at);
             b_index = load_shared(shared + kIndices + b_at);
           }
-          if (!after(a, a_index, b, b_index)) continue;
+          if (!after(a, a_index, b, b_index) && !(!kIndexed && is_pad(a) && !is_pad(b))) continue;
           exchanged = true;
           store_shared(shared + kRecords + a_at * kScale, b);
           store_shared(shared + kRecords + b_at * kScale, a);
@@ -299,16 +343,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
         __syncthreads();
       }
     } while (__syncthreads_or(exchanged));
-#pragma unroll 1
-    for (int round = 0; round < kItems; ++round) {
-      StagedGroup<1> staged;
-      const uint32_t i = opaque(thread) + round * kThreads;
-      const uint32_t at = staged_place(i);
-      load_shared(shared + kRecords + at * kScale, staged.word[0]);
-      if constexpr (kSplit) staged.index[0] = load_shared(shared + kIndices + at);
-      staged.offset[0] = load_shared(shared + kOffsets + view.offset(Record::key_of_word(staged.word[0]))) + i;
-      store_group(place, round, staged);
-    }
+    write_rounds(place, 0, kItems);
   }
 };
 

@@ -3,7 +3,7 @@
 // on as items are ranked.
 //
 // rank_by_atomics relies on the hardware to serve the lanes of one instruction in lane order, which it does but does not promise: the
-// caller verifies (onesweep_pass.cuh). The other two rest on the programming model alone. Cycles for 32 random 8-bit digits, one warp of
+// caller verifies (onesweep_pass.cuh). The others rest on the programming model alone. Cycles for 32 random 8-bit digits, one warp of
 // many on an H200: atomics 3.5, match.any 60; eight ballots, the classic way, 27.
 #pragma once
 
@@ -31,8 +31,52 @@ __device__ __forceinline__ void rank_by_atomics(const uint32_t (&counter)[kGroup
   }
 }
 
-// Atomics on one address are served one lane at a time. So where lanes share a digit, the first of them adds for all. Here they are found by
-// ballot: those of a digit that is common in the tile, and those of the first lane with another.
+// For few digits: atomics on one address are served one lane at a time. A group of one digit needs none; else the two first digits of each
+// 32 items are taken by ballot and only the rest by atomics. kLanes lanes share a histogram, at whose address the counter of digit 0 lies.
+template <int kGroup, uint32_t kUnit, int kLanes>
+__device__ __forceinline__ void rank_few_digits(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t lane,
+                                                uint32_t histogram) {
+  const uint32_t sharing = kLanes == 32 ? ~0u : ((1u << kLanes % 32) - 1) << lane / kLanes * kLanes;
+  const uint32_t below = lanes_below() & sharing;
+  auto digit_of = [&](int k) { return kLanes == 32 ? counter[k] : counter[k] ^ histogram; };
+  const uint32_t first = __shfl_sync(~0u, digit_of(0), 0);
+  uint32_t different = 0;
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) different |= digit_of(k) ^ first;
+  if (!__any_sync(~0u, different)) {
+    const uint32_t start = load_shared(counter[0]) + __popc(below) * kUnit;
+    __syncwarp();
+    if (below == 0) store_shared(counter[0], start + kGroup * kLanes * kUnit);
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < kGroup; ++k) rank[k] = start + k * kLanes * kUnit;
+    return;
+  }
+  uint32_t same[kGroup];
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) {
+    const uint32_t digit = digit_of(k);
+    const uint32_t digit0 = __shfl_sync(~0u, digit, 0);
+    const uint32_t same0 = __ballot_sync(~0u, digit == digit0);
+    const uint32_t digit1 = __shfl_sync(~0u, digit, ~same0 != 0 ? __ffs(~same0) - 1 : 0);
+    const uint32_t same1 = __ballot_sync(~0u, digit == digit1);
+    same[k] = (digit == digit0 ? same0 : digit == digit1 ? same1 : 0) & sharing;
+  }
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) {
+    rank[k] = 0;
+    if (same[k] != 0) rank[k] = load_shared(counter[k]);
+    __syncwarp();
+    if (same[k] >> lane == 1) add_shared(counter[k], __popc(same[k]) * kUnit);  // the last of its lanes
+    if (same[k] == 0) rank[k] = fetch_add_shared(counter[k], kUnit);
+    __syncwarp();
+  }
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) rank[k] += __popc(same[k] & below) * kUnit;
+}
+
+// Atomics on one address are served one lane at a time. So where lanes share a digit, the first of them adds for all. Here they are found
+// by ballot: those of a digit that is common in the tile, and those of the first lane with another.
 template <int kGroup, uint32_t kUnit>
 __device__ __forceinline__ void rank_common_digits(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t common,
                                                    uint32_t lane) {

@@ -3,6 +3,7 @@
 //   length 1           copied
 //   to 256             register_rows.cuh  32-bit words in the registers of part of a warp
 //   to 16384           block_rows.cuh     32-bit words, sorted by warps and merged in shared memory
+//   few rows to 4096   cluster_rows.cuh   cut over eight blocks, which tell each other what they have sorted
 //
 // Which shape takes which length is decided in plan/row_plan.h.
 #include "row_sort.h"
@@ -29,6 +30,7 @@ cudaError_t copy_rows(const SortProblem& problem, cudaStream_t stream) {
 template <class U>
 cudaError_t launch_rows(const SortProblem& problem, const RowPlan& plan, cudaStream_t stream) {
   const RowArguments<U> all_rows = make_row_arguments<U>(problem);
+  if (plan.cluster_threads > 0 && cluster_rows_are_compiled()) return launch_cluster_rows<U>(all_rows, plan, stream);
   for (int64_t first = 0; first < plan.blocks; first += kMaxGrid) {
     const unsigned blocks = static_cast<unsigned>(std::min(kMaxGrid, plan.blocks - first));
     const RowArguments<U> arguments = rows_from(all_rows, first * plan.rows_per_block);

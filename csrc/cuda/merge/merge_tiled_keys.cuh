@@ -1,0 +1,89 @@
+// M4 for keys alone: the tiled merge of merge_tiled.cuh, in place and without a pass over the keys before it (merge_plain.cuh).
+#pragma once
+
+#include "async_copy.cuh"
+#include "merge_tiled.cuh"
+
+namespace gpusort {
+
+// Copies a span's words into shared memory; those that are not whole are put together from their valid elements and sentinels.
+template <int kThreads, class U>
+__device__ void load_span(const KeySpan<U>& span, uint4* destination, U sentinel) {
+  if (span.all_whole()) {
+#pragma unroll 4
+    for (int word = threadIdx.x; word < span.count; word += kThreads) copy_word_async(destination + word, span.words + word);
+    return;
+  }
+#pragma unroll 1
+  for (int word = threadIdx.x; word < span.count; word += kThreads) {
+    if (span.is_whole(word)) {
+      copy_word_async(destination + word, span.words + word);
+    } else {
+      destination[word] = span.load_or(word, sentinel).vector;
+    }
+  }
+}
+
+template <class U, int kThreads, int kItems, int kBlocks>
+__global__ void __launch_bounds__(kThreads, kBlocks) merge_tiled_keys_kernel(const __grid_constant__ MergeArguments<U> m) {
+  using Tile = PlainTile<U, kThreads, kItems>;
+  extern __shared__ uint4 shared_words[];
+  __shared__ PieceSearch search;
+  __shared__ uint32_t begins[kThreads / 32];
+  __shared__ TileOrder shared_order;
+  const MergeKeys<U> keys(m.order);
+  const U sentinel = keys.decode(MergeKeys<U>::kSentinel);
+
+  start_after_predecessor();
+  const int64_t tiles = m.rows * m.pieces_per_row;
+  for (int64_t work = blockIdx.x; work < tiles; work += gridDim.x) {
+    const int64_t row = work / m.pieces_per_row;
+    const SplitBounds<int64_t> bounds = find_piece<kThreads>(m, row, work - row * m.pieces_per_row, search);
+    const MergeRange<int64_t> range = bounds.range();
+    const TileInputs<U> inputs(m, row, range);
+    PlainWindow window = plain_window<Tile>(inputs.a, inputs.a_length, inputs.a_behind, inputs.b, inputs.b_length, inputs.b_behind);
+    const TileEnds<U> ends = inputs.ends(m, row, range);
+    const U end = threadIdx.x < 32 ? ends.load() : U{0};  // on its way with the tile
+    uint4* const gap = shared_words + Tile::kFrontWords + inputs.a.count;
+    load_span<kThreads>(inputs.a, shared_words + Tile::kFrontWords, sentinel);
+    load_span<kThreads>(inputs.b, gap + Tile::kGapWords, sentinel);
+    if (inputs.a_behind == 0 && threadIdx.x < Tile::kGapWords) gap[threadIdx.x] = word_of(sentinel).vector;
+    if (threadIdx.x < 32) {
+      const TileOrder order = ends.order(keys, end, true);
+      if (threadIdx.x == 0) shared_order = order;
+    }
+    wait_for_copies();
+    __syncthreads();
+    window.order = shared_order;
+    window.order = settle_order<kThreads>(shared_words, window, keys);
+
+    if constexpr (sizeof(U) <= 2) {
+      const int in_front = part_in_front<U>(shared_words, window);
+      if (in_front != 0) {
+        store_in_sequence<kThreads>(shared_words, keys, window, in_front > 0, m.keys_out + row * m.row_outputs() + bounds.rank_low);
+        continue;
+      }
+    }
+    U* const elements = reinterpret_cast<U*>(shared_words);
+    const bool special = window.order == TileOrder::kSpecial;
+    ThreadKeys<U, kItems> outputs;
+    const HeadsOfA mine =
+        special ? merge_special_tile<kItems>(elements, keys, window, m.keys_out + row * m.row_outputs() + search.bounds.rank_low)
+                : merge_plain_tile<kThreads>(shared_words, window, window.order == TileOrder::kEncoded ? MergeKeys<U>::kSentinel : sentinel,
+                                             outputs);
+    if (threadIdx.x % 32 == 0) begins[threadIdx.x / 32] = mine.begin;
+    __syncthreads();  // the inputs have been read
+    if (!special) outputs.template put<kThreads>(elements, keys, window.order == TileOrder::kEncoded);
+    const bool contradictory = __syncthreads_or(contradicts<kThreads>(mine, elements, window, begins));
+    const SplitBounds<int64_t> piece = search.bounds;  // again, so that no registers hold it meanwhile
+    U* const destination = m.keys_out + row * m.row_outputs() + piece.rank_low;
+    if (contradictory) {
+      const MergeRange<int64_t> range = piece.range();
+      fill_from_inputs<kThreads>(m.a_row(row) + range.a_begin, window.a_length, m.b_row(row) + range.b_begin, window.b_length, destination);
+    } else if (!special) {
+      TileOutputs<U, kThreads, kItems>::store(elements, destination, window.outputs());
+    }
+  }
+}
+
+}  // namespace gpusort

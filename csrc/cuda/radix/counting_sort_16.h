@@ -1,0 +1,17 @@
+// Sorts 16-bit keys without their indices by counting: one read of the keys counts all 65536 patterns, one write puts each down as often as
+// it was counted. Serves whole keys; every row is sorted by launches of its own, so rows must be long (radix_plan.h says how long).
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "../../plan/radix_plan.h"
+#include "../../plan/sort_problem.h"
+
+namespace gpusort {
+
+// Needs plan.counted.
+cudaError_t launch_counting_sort_16(const SortProblem& problem, const RadixPlan& plan, void* workspace, cudaStream_t stream);
+
+}  // namespace gpusort

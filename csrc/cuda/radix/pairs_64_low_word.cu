@@ -1,0 +1,12 @@
+// First and last radix pass over 64-bit keys with their indices by their low words.
+#include "pass_launch.cuh"
+
+namespace gpusort {
+
+template <>
+cudaError_t launch_low_word_pass<true>(PassKind kind, TileClass tile_class, const PassArguments<uint32_t>& arguments, int grid,
+                                       cudaStream_t stream) {
+  return launch_low_word_pass_of<true>(kind, tile_class, arguments, grid, stream);
+}
+
+}  // namespace gpusort
