@@ -25,6 +25,7 @@ namespace gpusort {
 constexpr int kRadixBits = 8;
 constexpr int kRadixBins = 1 << kRadixBits;
 constexpr int kMaxRadixPasses = 8;
+constexpr int kControlWords = 64;
 
 // Which part of the sort a kernel serves: reads keys, moves records, writes outputs.
 enum class PassKind : int { kFirst, kMiddle, kLast };
@@ -40,6 +41,12 @@ struct TileShape {
 
   constexpr int tile_items() const { return threads * items; }
 };
+
+// Whether the last slot does all there is to do where less than two digits are live; else the first does. Only the last slot writes outputs
+// then, so that they may be used for other things before.
+constexpr bool last_slot_takes_all(int key_bytes, bool indexed) {
+  return key_bytes == 4 && indexed;
+}
 
 // The longest row whose positions and look-back words fit 32 bits (see primitives/look_back.cuh).
 constexpr int64_t kMaxNarrowLength = (int64_t{1} << 32) - (1 << 17);
@@ -102,7 +109,8 @@ struct RadixPlan {
   int64_t look_back_words = 0;  // per table
   int64_t cleared_bytes = 0;    // at the start of the tables: zeroed before the first kernel
 
-  // The first index whose memory the tables borrow, a multiple of 32. -1: they lie at the start of the workspace.
+  // The first index whose upper half the tables of the last slot borrow; those of the others lie at the start of the key output
+  // (cuda/radix/borrowed_indices.cuh). -1: all lie at the start of the workspace.
   int64_t borrowed_begin = -1;
   // Byte offsets into the tables, each a multiple of 256. -1: not there.
   int64_t control_offset = 0;
@@ -120,12 +128,17 @@ struct RadixPlan {
   int64_t workspace_bytes = 0;
 
   int64_t tiles(PassKind kind, int64_t rows) const { return rows * tiles_per_row[static_cast<int>(kind)]; }
+
+  // Control words, bins and the look-back table, without gaps.
+  int64_t last_table_words(int64_t rows) const {
+    return kControlWords + rows * passes * kRadixBins + tiles(PassKind::kLast, rows) * kRadixBins;
+  }
 };
 
 namespace radix_plan_detail {
 
 constexpr int64_t kAlignment = 256;
-constexpr int64_t kControlBytes = 256;
+constexpr int64_t kControlBytes = kControlWords * 4;
 constexpr int kWideTileItems = 4096;
 constexpr int kWideThreads = 256;
 
@@ -144,15 +157,15 @@ struct Slicer {
   }
 };
 
-// Where in the index output tables of so many bytes may lie, or -1: as many indices again must lie before them, to keep in their upper
-// halves the indices that belong there. 32-bit records that would lie there go to the key output, which is as large as half the indices.
-// 64-bit keys are ordered further in place (high_word_ties.h), so their indices must be whole.
+// The first index whose upper half the tables of the last slot borrow, or -1 where tables of so many bytes lie in the workspace: there must
+// be room for them in the key output, which has them before, and for those of the last slot in the upper halves of the indices.
 inline int64_t borrowed_begin(const SortProblem& problem, const RadixPlan& plan, int64_t bytes) {
-  const bool may_borrow = plan.indexed && !plan.wide && plan.passes > 0 && problem.index_bytes == 8;
-  if (!may_borrow || problem.keys_out == nullptr || problem.key.bytes == 8) return -1;
-  constexpr int64_t kIndices = kAlignment / 8;
-  const int64_t begin = (problem.numel() - ceil_div(bytes, 8)) / kIndices * kIndices;
-  return 2 * begin >= problem.numel() ? begin : -1;
+  const bool may_borrow = last_slot_takes_all(problem.key.bytes, plan.indexed) && !plan.wide && plan.passes > 1;
+  if (!may_borrow || problem.index_bytes != 8 || problem.keys_out == nullptr) return -1;
+  if (bytes > problem.numel() * problem.key.bytes) return -1;
+  constexpr int64_t kIndices = 32;
+  const int64_t begin = problem.numel() - ceil_div(plan.last_table_words(problem.rows), kIndices) * kIndices;
+  return begin >= 0 ? begin : -1;
 }
 
 // Work of the slowest SM, in items: tiles are dealt out whole and a ragged tile costs as much as a full one.

@@ -29,7 +29,8 @@ int64_t check_slices(const Slices& slices) {
   return end;
 }
 
-// The tables lie in the workspace or in the index output, the records in the workspace, and nothing overlaps.
+// The tables lie in the workspace, or in the key output and later in the upper halves of the last indices; the records lie in the workspace,
+// and nothing overlaps.
 void check_layout(const SortProblem& problem, const RadixPlan& plan) {
   const int64_t word = plan.wide ? 8 : 4;
   const int64_t numel = problem.numel();
@@ -49,13 +50,12 @@ void check_layout(const SortProblem& problem, const RadixPlan& plan) {
   } else {
     CHECK(check_slices(records) == plan.workspace_bytes);
     const int64_t borrowed = numel - plan.borrowed_begin;
-    CHECK(borrowed * 8 >= table_bytes);
-    CHECK(plan.borrowed_begin % 32 == 0);        // so the tables are aligned as they are in a workspace
-    CHECK(plan.borrowed_begin - borrowed >= 0);  // as many upper halves lie before them
-    CHECK(problem.index_bytes == 8 && plan.indexed && problem.keys_out != nullptr && problem.key.bytes < 8 && !plan.wide);
-    // Records that would lie in the tables have room in the keys.
-    if (problem.key.bytes == 4 && plan.passes >= 3) CHECK(borrowed * 8 <= numel * 4);
-    if (problem.key.bytes < 4) CHECK(plan.passes < 3);
+    const int64_t last_tiles = problem.rows * plan.tiles_per_row[static_cast<int>(PassKind::kLast)];
+    CHECK(problem.key.bytes == 4 && problem.index_bytes == 8 && plan.indexed && problem.keys_out != nullptr && !plan.wide);
+    CHECK(plan.passes >= 2);  // else one slot would need them in both places
+    CHECK(table_bytes <= numel * 4);
+    CHECK(borrowed >= 64 + problem.rows * plan.passes * 256 + last_tiles * 256);
+    CHECK(borrowed <= numel);
   }
   CHECK(plan.cleared_bytes <= (plan.look_back_offset[0] >= 0 ? plan.look_back_offset[0] : 256));
   if (plan.bins_offset >= 0) CHECK(plan.cleared_bytes >= plan.bins_offset + problem.rows * plan.passes * 256 * word);
@@ -139,8 +139,8 @@ void check_all_shapes() {
   }
 }
 
-// The contract: at most 8 bytes per element beyond the outputs for 32-bit keys, 12 for 64-bit, with int64 indices. Where no tables can be
-// borrowed of the indices they take up to a fifth of a byte.
+// The contract: at most 8 bytes per element beyond the outputs for 32-bit keys, 12 for 64-bit, with int64 indices. Where the tables do
+// not lie in the outputs they take up to a fifth of a byte.
 void check_budget() {
   const DeviceTraits device;
   auto workspace = [&](int key_bytes, int64_t rows, int64_t length, bool keys, int index_bytes) {
@@ -151,8 +151,6 @@ void check_budget() {
   };
   for (int64_t length = 1 << 18; length <= int64_t{1} << 31; length += length / 5 + 1) {
     CHECK(workspace(4, 1, length, true, 8) == 8 * length);
-    CHECK(workspace(2, 1, length, true, 8) == 8 * length);
-    CHECK(workspace(1, 1, length, true, 8) == 0);
   }
   CHECK(workspace(4, 64, 1 << 20, true, 8) == 8 << 26);
   CHECK(workspace(4, 1024, 1 << 16, true, 8) == 8 << 26);
@@ -162,6 +160,8 @@ void check_budget() {
   CHECK(extra(4, false, 8) <= 8 + kTables);
   CHECK(extra(8, true, 4) <= 12 + kTables);
   CHECK(extra(8, false, 8) <= 20 + kTables);
+  CHECK(extra(2, true, 8) <= 8 + kTables);
+  CHECK(extra(1, true, 8) <= kTables);
   CHECK(extra(1, true, 0) <= kTables);
   CHECK(extra(2, true, 0) <= 2 + kTables);
   CHECK(extra(4, true, 0) <= 4 + kTables);

@@ -6,7 +6,6 @@
 
 #include <cuda_runtime.h>
 
-#include "borrowed_indices.cuh"
 #include "radix_control.cuh"
 
 namespace gpusort {
@@ -22,34 +21,29 @@ __device__ __forceinline__ void mend_key(const PassArguments<Key>& arguments, ui
   const bool is_zero = order.zero != 0 && ordered == order.zero;
   if (!is_zero && ordered != order.clamp) return;
   const uint64_t row_start = i / arguments.length * arguments.length;
-  const uint32_t index =
-      arguments.index_bytes == 8 ? load_wide_index(arguments, i) : static_cast<const uint32_t*>(arguments.indices_out)[i];
+  const uint32_t index = static_cast<const uint32_t*>(arguments.indices_out)[arguments.index_bytes == 8 ? 2 * i : i];
   arguments.keys_out[i] = arguments.keys_in[row_start + index];
 }
 
 template <class Key>
 __global__ void __launch_bounds__(kThreads) ambiguous_keys_kernel(const __grid_constant__ PassArguments<Key> arguments) {
-  constexpr uint32_t kControlIndices = radix_plan_detail::kControlBytes / 8;
   __shared__ bool last;
   RadixControl* control = arguments.control;
-  const bool mend = arguments.codes_meet && control->other_patterns != 0;
+  const int spacing = arguments.spacing;
+  const bool mend = arguments.codes_meet && *control_word(control, offsetof(RadixControl, other_patterns), spacing) != 0;
   const uint64_t total = static_cast<uint64_t>(arguments.rows) * arguments.length;
   const uint64_t step = static_cast<uint64_t>(gridDim.x) * kThreads;
   const uint64_t first = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  const bool borrowed = arguments.borrowed_begin < total;
   if (mend) {
-    for (uint64_t i = first; i < total; i += step) {
-      mend_key(arguments, i);
-      if (borrowed && i >= arguments.borrowed_begin + kControlIndices) give_back(arguments, i);
-    }
-  } else if (borrowed) {
-    for (uint64_t i = arguments.borrowed_begin + kControlIndices + first; i < total; i += step) give_back(arguments, i);
+    for (uint64_t i = first; i < total; i += step) mend_key(arguments, i);
   }
-  if (!borrowed) return;
+  if (arguments.borrowed_begin >= total) return;
+  uint32_t* upper_halves = reinterpret_cast<uint32_t*>(control);
+  for (uint64_t i = kControlWords + first; i < total - arguments.borrowed_begin; i += step) upper_halves[2 * i] = 0;
   __syncthreads();
-  if (threadIdx.x == 0) last = atomicAdd(&control->finished_blocks, 1u) + 1 == gridDim.x;
+  if (threadIdx.x == 0) last = atomicAdd(control_word(control, offsetof(RadixControl, finished_blocks), spacing), 1u) + 1 == gridDim.x;
   __syncthreads();
-  if (last && threadIdx.x < kControlIndices) give_back(arguments, arguments.borrowed_begin + threadIdx.x);
+  if (last && threadIdx.x < kControlWords) upper_halves[2 * threadIdx.x] = 0;
 }
 
 }  // namespace

@@ -1,14 +1,12 @@
-// Where the tables of the radix sort lie without costing memory: in the int64 indices that the last step writes.
+// Where the tables of the radix sort of 32-bit keys lie without costing memory: in the outputs, which nobody reads before the last slot
+// writes them.
 //
-// An index is below 2^32, so the upper half of each is zero at the end and free until then. Of n indices the last `a` are lent:
+//   all slots but the last   in the key output, as they would lie in a workspace. Records move between the workspace and the index output
+//   the last slot            in the upper halves of the last int64 indices. An index is below 2^32, so its upper half is zero at the end,
+//                            and free until then: the slot leaves those halves alone (store_wide_index)
 //
-//   positions               [0, n - 2a)   [n - 2a, n - a)                     [n - a, n)
-//   lower half                index         index                               tables
-//   upper half                0             the index that belongs a later      tables
-//
-// The step that writes outputs keeps to this. The last kernel of the sort (ambiguous_keys.cu) puts the indices where they belong; its last
-// block does so for the control words, which the others still read. While records are moved, the index output is a buffer of records,
-// but for those that would lie in the tables: PassArguments::records_rest, in the key output, has these.
+// A kernel before the last slot moves what that needs (launch_move_tables), and clears its look-back table; the last kernel of the sort
+// (ambiguous_keys.cu) makes the halves zero. Words of the tables then lie two words apart: PassArguments::spacing.
 #pragma once
 
 #include <cstdint>
@@ -17,39 +15,23 @@
 
 namespace gpusort {
 
-// Of the position given, counted over all rows.
+// From this position of the row on, upper halves are lent.
 template <class Key>
-__device__ __forceinline__ void store_wide_index(const PassArguments<Key>& arguments, uint64_t position, uint32_t index) {
-  uint32_t* halves = static_cast<uint32_t*>(arguments.indices_out);
-  if (position < arguments.halved_begin)
-    static_cast<int64_t*>(arguments.indices_out)[position] = index;
-  else if (position < arguments.borrowed_begin)
-    halves[2 * position] = index;
-  else
-    halves[2 * (position - (arguments.borrowed_begin - arguments.halved_begin)) + 1] = index;
+__device__ __forceinline__ uint32_t borrowed_begin_in_row(const PassArguments<Key>& arguments, uint64_t row_start) {
+  const uint64_t begin = arguments.borrowed_begin;
+  return begin <= row_start ? 0 : static_cast<uint32_t>(min(begin - row_start, static_cast<uint64_t>(~0u)));
 }
 
-template <class Key>
-__device__ __forceinline__ uint32_t load_wide_index(const PassArguments<Key>& arguments, uint64_t position) {
-  const uint32_t* halves = static_cast<const uint32_t*>(arguments.indices_out);
-  if (position < arguments.borrowed_begin) return halves[2 * position];
-  return halves[2 * (position - (arguments.borrowed_begin - arguments.halved_begin)) + 1];
-}
-
-// Puts the index of a lent position where it belongs. Nobody may need the tables there any more.
-template <class Key>
-__device__ __forceinline__ void give_back(const PassArguments<Key>& arguments, uint64_t position) {
-  uint32_t* halves = static_cast<uint32_t*>(arguments.indices_out);
-  uint32_t& kept = halves[2 * (position - (arguments.borrowed_begin - arguments.halved_begin)) + 1];
-  static_cast<int64_t*>(arguments.indices_out)[position] = kept;
-  kept = 0;
-}
-
-// A record of the buffer that the index output is.
-template <class Key>
-__device__ __forceinline__ uint2* record_at(const PassArguments<Key>& arguments, int buffer, uint64_t position) {
-  if (position < arguments.records_end[buffer]) return static_cast<uint2*>(arguments.records[buffer]) + position;
-  return arguments.records_rest + (position - arguments.records_end[buffer]);
+__device__ __forceinline__ void store_wide_index(int64_t* row, uint32_t position, uint32_t borrowed_begin, uint32_t index) {
+  asm volatile(
+      "{\n"
+      ".reg .pred whole;\n"
+      "setp.lt.u32 whole, %1, %2;\n"
+      "@whole st.global.v2.u32 [%0], {%3, %4};\n"
+      "@!whole st.global.u32 [%0], %3;\n"
+      "}" ::"l"(row + position),
+      "r"(position), "r"(borrowed_begin), "r"(index), "r"(0)
+      : "memory");
 }
 
 }  // namespace gpusort

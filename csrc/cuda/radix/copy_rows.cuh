@@ -44,7 +44,8 @@ __device__ __forceinline__ void copy_rows(const PassArguments<Key>& arguments) {
   for (uint32_t tile = blockIdx.x; tile < arguments.tiles; tile += gridDim.x) {
     const uint32_t row = tile / arguments.tiles_per_row;
     const uint32_t first = (tile - row * arguments.tiles_per_row) * kTileItems;
-    const uint64_t start = static_cast<uint64_t>(row) * arguments.length + first;
+    const uint64_t row_start = static_cast<uint64_t>(row) * arguments.length;
+    const uint64_t start = row_start + first;
     const uint32_t items = min(arguments.length - first, static_cast<uint32_t>(kTileItems));
     const Key* keys_in = arguments.keys_in + start;
     Key* keys_out = arguments.keys_out == nullptr ? nullptr : arguments.keys_out + start;
@@ -55,14 +56,15 @@ __device__ __forceinline__ void copy_rows(const PassArguments<Key>& arguments) {
         copy_items<kThreads>(keys_in, keys_out, items);
       }
     }
-    int64_t* indices = wide_indices ? static_cast<int64_t*>(arguments.indices_out) + start : nullptr;
-    if (wide_indices && items % 2 == 0 && aligned(indices) && start + items <= arguments.halved_begin) {
-      write_counting<kThreads>(indices, first, items);
+    int64_t* wide_row = wide_indices ? static_cast<int64_t*>(arguments.indices_out) + row_start : nullptr;
+    if (wide_indices && items % 2 == 0 && aligned(wide_row + first) && start + items <= arguments.borrowed_begin) {
+      write_counting<kThreads>(wide_row + first, first, items);
       continue;
     }
-    for (uint32_t i = threadIdx.x; i < items; i += kThreads) {
-      if (wide_indices) store_wide_index(arguments, start + i, first + i);
-      if (narrow_indices != nullptr) narrow_indices[start + i] = static_cast<int32_t>(first + i);
+    const uint32_t borrowed_begin = borrowed_begin_in_row(arguments, row_start);
+    for (uint32_t i = first + threadIdx.x; i < first + items; i += kThreads) {
+      if (wide_indices) store_wide_index(wide_row, i, borrowed_begin, i);
+      if (narrow_indices != nullptr) narrow_indices[row_start + i] = static_cast<int32_t>(i);
     }
   }
 }

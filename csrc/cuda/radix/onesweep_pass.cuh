@@ -33,8 +33,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::arguments;
   using Base::Base;
   using Base::clear_histogram;
-  using Base::kFewDigits;
-  using Base::kFewDigitVotes;
+  using Base::kDecided;
   using Base::kGroup;
   using Base::kGroups;
   using Base::kHistograms;
@@ -45,6 +44,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::kThreads;
   using Base::kTileItems;
   using Base::kUnit;
+  using Base::kVotes;
   using Base::kWarps;
   using Base::kWarpSums;
   using Base::lane;
@@ -56,6 +56,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::role;
   using Base::scatter;
   using Base::shared;
+  using Base::spacing;
   using Base::spread_banks;
   using Base::thread;
   using Base::warp;
@@ -116,13 +117,13 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
     if (place.number == 0) {  // the row's first tile starts from the bins: all later words are positions in the row
       uint32_t items = 0;
       if (thread < kRadixBins) {
-        items = arguments.bins[(static_cast<uint64_t>(place.row) * arguments.passes + role.digit) * kRadixBins + thread];
+        items = arguments.bins[((static_cast<uint64_t>(place.row) * arguments.passes + role.digit) * kRadixBins + thread) * spacing()];
         before = sum_in_warp(items);
       }
       __syncthreads();
       if (thread < kRadixBins) before = sum_over_warps(before) - items;
     } else if (thread < kRadixBins) {
-      before = look_back<kLookBackWidth>(word, tile, kRadixBins);
+      before = look_back<kLookBackWidth>(word, tile, kRadixBins * spacing());
     }
     if (thread >= kRadixBins) return;
     publish_inclusive(word, before + total / kUnit);
@@ -142,13 +143,13 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
 
   // Returns how many tiles the block has written.
   __device__ __forceinline__ uint32_t run() {
-    uint32_t* ticket = arguments.control->tickets + role.step;
+    uint32_t* ticket = control_word(arguments.control, offsetof(RadixControl, tickets) + role.step * 4, spacing());
     uint32_t written = 0;
     if (thread == kThreads - 1) {
       store_shared(shared + kNextTile, atomicAdd(ticket, 1u));
       store_shared(shared + kOneDigit, 0);
-      store_shared(shared + kFewDigitVotes, 0);
-      store_shared(shared + kFewDigits, 0);
+      store_shared(shared + kVotes, 0);
+      store_shared(shared + kDecided, 0);
     }
     __syncthreads();
     uint32_t tile = warp_uniform(load_shared(shared + kNextTile));
@@ -166,12 +167,12 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
       uint32_t next_tile = 0;
       if (thread == kThreads - 1) {
         next_tile = atomicAdd(ticket, 1u);
-        store_shared(shared + kFewDigits, load_shared(shared + kFewDigitVotes) * 2 >= kWarps ? 1u : 0u);
-        store_shared(shared + kFewDigitVotes, 0);
+        store_shared(shared + kDecided, load_shared(shared + kVotes));
+        store_shared(shared + kVotes, 0);
       }
       clear_next_table(tile);
       uint32_t total = 0, start = 0;
-      uint32_t* word = arguments.look_back[role.step & 1] + static_cast<uint64_t>(tile) * kRadixBins + thread;
+      uint32_t* word = arguments.look_back[role.step & 1] + (static_cast<uint64_t>(tile) * kRadixBins + thread) * spacing();
       if (thread < kRadixBins) {
         total = count_of_bin(place, word);
         start = sum_in_warp(total);
@@ -231,6 +232,17 @@ __device__ __forceinline__ void wait_for_step(uint32_t* written_tiles, uint32_t 
 }
 
 template <class Policy, bool kExact>
+__device__ __forceinline__ void write_outputs(const PassArguments<typename Policy::Key>& arguments, const PassRole& role, uint32_t shared) {
+  if constexpr (Policy::kIndexed) {
+    if (arguments.keys_out != nullptr && arguments.index_bytes == 8) {
+      OnesweepBlock<Policy, kExact, StepOutputs::kKeysAndInt64>(arguments, role, shared).run();
+      return;
+    }
+  }
+  OnesweepBlock<Policy, kExact, StepOutputs::kAny>(arguments, role, shared).run();
+}
+
+template <class Policy, bool kExact>
 __global__ __launch_bounds__(Policy::kShape.threads,
                              1) void onesweep_pass_kernel(const __grid_constant__ PassArguments<typename Policy::Key> arguments) {
   extern __shared__ __align__(1024) uint8_t staging[];
@@ -245,27 +257,33 @@ __global__ __launch_bounds__(Policy::kShape.threads,
       wait_for_step(arguments.control->written_tiles + slot, written, arguments.tiles);
     }
   } else {
-    const PassRole role = pass_role(arguments.control, Policy::kKind, 0, arguments.passes);
+    const PassRole role =
+        pass_role(arguments.control, Policy::kKind, 0, arguments.passes, Policy::kLastTakesAll, table_spacing<Policy>(arguments));
     if (!role.active) return;
-    if constexpr (Policy::kKind == PassKind::kFirst) {
+    constexpr bool kLast = Policy::kKind == PassKind::kLast;
+    if constexpr (kLast == Policy::kLastTakesAll) {
       if (role.live == 0) {
         copy_rows<Policy::kShape.threads, Policy::kTileItems>(arguments);
         return;
       }
-      if constexpr (sizeof(typename Policy::Key) > 1) {
+    }
+    if constexpr (!kLast && Policy::kLastTakesAll) {
+      OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+    } else {
+      if constexpr (!kLast && sizeof(typename Policy::Key) > 1) {
         if (!role.final) {
           OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
           return;
         }
       }
-    }
-    if constexpr (Policy::kIndexed) {
-      if (arguments.keys_out != nullptr && arguments.index_bytes == 8) {
-        OnesweepBlock<Policy, kExact, StepOutputs::kKeysAndInt64>(arguments, role, shared).run();
-        return;
+      if constexpr (kLast && Policy::kLastTakesAll) {
+        if (role.live == 1) {
+          write_outputs<WholePolicy<Policy>, kExact>(arguments, role, shared);
+          return;
+        }
       }
+      write_outputs<Policy, kExact>(arguments, role, shared);
     }
-    OnesweepBlock<Policy, kExact, StepOutputs::kAny>(arguments, role, shared).run();
   }
 }
 

@@ -31,11 +31,9 @@ struct PassArguments {
   int index_bytes = 8;
   void* records[2] = {nullptr, nullptr};             // see radix_control.cuh: [0] workspace, [1] the other buffer
   uint32_t* record_indices[2] = {nullptr, nullptr};  // 64-bit keys only
-  // The tables' loan of the index output, see borrowed_indices.cuh. In items of all rows; beyond all of them where there is no loan.
-  uint64_t borrowed_begin = ~uint64_t{0};  // from here on the memory of the indices belongs to the tables
-  uint64_t halved_begin = ~uint64_t{0};    // from here on to borrowed_begin the upper halves keep the indices that belong there
-  uint64_t records_end[2] = {~uint64_t{0}, ~uint64_t{0}};  // of the record buffers, where the rest lies in records_rest
-  uint2* records_rest = nullptr;
+  // From this index on, over all rows, the upper halves belong to the tables: see borrowed_indices.cuh. Beyond all where they do not.
+  uint64_t borrowed_begin = ~uint64_t{0};
+  int spacing = 1;  // of the words of the tables: control, bins, look_back
   RadixControl* control = nullptr;
   const uint32_t* bins = nullptr;               // [rows][passes][256]
   uint32_t* look_back[2] = {nullptr, nullptr};  // table of step j: [j mod 2]

@@ -5,7 +5,7 @@
 // step j:
 //
 //   k = 0   the first slot copies keys and writes 0, 1, 2, ...; the other slots leave at once
-//   k = 1   the first slot does everything: keys in, outputs out
+//   k = 1   the first slot does everything: keys in, outputs out (32-bit keys with indices: the last slot in both cases)
 //   k > 1   the first slot is step 0, middle slot j is step j (there is none from j = k - 1 on), the last slot is step k - 1
 //
 // Integers of 64 bits whose high words are the same all over each row are sorted as 32-bit keys, their low words, by kernels of their own:
@@ -15,6 +15,7 @@
 // the outputs. A step also clears the look-back table of the next one; the histogram kernel clears the first.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "../../plan/radix_plan.h"
@@ -56,20 +57,30 @@ struct PassRole {
   int source;
 };
 
-__device__ __forceinline__ PassRole pass_role(const RadixControl* control, PassKind kind, int slot, int passes) {
-  const unsigned long long bits = static_cast<unsigned long long>(control->live_bits[1]) << 32 | control->live_bits[0];
+// The control word at this offset (offsetof), where words lie `spacing` apart.
+__device__ __forceinline__ uint32_t* control_word(RadixControl* control, size_t offset, int spacing) {
+  return reinterpret_cast<uint32_t*>(control) + offset / 4 * spacing;
+}
+
+__device__ __forceinline__ PassRole pass_role(RadixControl* control, PassKind kind, int slot, int passes, bool last_takes_all = false,
+                                              int spacing = 1) {
+  const uint32_t* live_bits = control_word(control, offsetof(RadixControl, live_bits), spacing);
+  const unsigned long long bits = static_cast<unsigned long long>(live_bits[spacing]) << 32 | live_bits[0];
   uint32_t digits = 0;
   for (int digit = 0; digit < passes; ++digit) digits |= (bits >> (digit * kRadixBits) & (kRadixBins - 1)) != 0 ? 1u << digit : 0u;
-  if (control->unsorted == 0) digits = 0;
-  const bool high_word = control->high_word_first != 0;
+  if (*control_word(control, offsetof(RadixControl, unsorted), spacing) == 0) digits = 0;
+  const bool high_word = *control_word(control, offsetof(RadixControl, high_word_first), spacing) != 0;
   if (high_word) digits &= ~0u << 32 / kRadixBits;
 
   PassRole role;
   role.high_word = high_word;
   role.live = __popc(digits);
   role.step = kind == PassKind::kLast ? role.live - 1 : slot;
-  role.active = kind == PassKind::kFirst || (kind == PassKind::kMiddle ? slot < role.live - 1 : role.live > 1);
-  role.active = role.active && control->called_off == 0;
+  if (kind == PassKind::kMiddle)
+    role.active = slot < role.live - 1;
+  else
+    role.active = role.live > 1 || (kind == PassKind::kLast) == last_takes_all;
+  role.active = role.active && *control_word(control, offsetof(RadixControl, called_off), spacing) == 0;
   role.final = role.step == role.live - 1;
   role.target = (role.live - 2 - role.step) & 1;
   role.source = role.target ^ 1;

@@ -25,6 +25,7 @@
 #include "digit_histogram.h"
 #include "equal_codes.h"
 #include "high_word_ties.h"
+#include "move_tables.h"
 #include "pass_arguments.h"
 #include "radix_control.cuh"
 #include "wide_pass.h"
@@ -40,7 +41,7 @@ Type* slice(void* workspace, int64_t offset) {
 
 // Control words, bins and look-back tables.
 void* tables_of(const SortProblem& problem, const RadixPlan& plan, void* workspace) {
-  return plan.borrowed_begin < 0 ? workspace : static_cast<int64_t*>(problem.indices_out) + plan.borrowed_begin;
+  return plan.borrowed_begin < 0 ? workspace : problem.keys_out;
 }
 
 // Both zeros, several NaNs, several bytes that mean True.
@@ -56,14 +57,22 @@ void set_tiles(PassArguments<Key>& arguments, int64_t tiles_per_row) {
   arguments.look_back_share = (arguments.look_back_rows + arguments.tiles - 1) / arguments.tiles;
 }
 
-bool has_slots(const RadixPlan& plan, PassKind kind) {
-  return kind == PassKind::kFirst || plan.passes >= (kind == PassKind::kLast ? 2 : 3);
+bool has_slots(const RadixPlan& plan, int key_bytes, PassKind kind) {
+  if (kind == PassKind::kMiddle) return plan.passes >= 3;
+  return plan.passes >= 2 || (kind == PassKind::kLast) == last_slot_takes_all(key_bytes, plan.indexed);
 }
 
+// Leaves `arguments` as the last slot needs them.
 template <class Key>
-cudaError_t launch_slots(PassArguments<Key> arguments, const RadixPlan& plan, cudaStream_t stream) {
+cudaError_t launch_slots(PassArguments<Key>& arguments, const RadixPlan& plan, cudaStream_t stream) {
   for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {
-    if (!has_slots(plan, kind)) continue;
+    if (!has_slots(plan, static_cast<int>(sizeof(Key)), kind)) continue;
+    if constexpr (sizeof(Key) == 4) {
+      if (kind == PassKind::kLast && plan.borrowed_begin >= 0) {
+        const cudaError_t error = launch_move_tables(arguments, plan, stream);
+        if (error != cudaSuccess) return error;
+      }
+    }
     set_tiles(arguments, plan.tiles_per_row[static_cast<int>(kind)]);
     const int grid = plan.grid[static_cast<int>(kind)];
     const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
@@ -151,12 +160,6 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   arguments.control = slice<RadixControl>(tables, plan.control_offset);
   arguments.bins = slice<uint32_t>(tables, plan.bins_offset);
   for (int table = 0; table < 2; ++table) arguments.look_back[table] = slice<uint32_t>(tables, plan.look_back_offset[table]);
-  if (plan.borrowed_begin >= 0) {
-    arguments.borrowed_begin = static_cast<uint64_t>(plan.borrowed_begin);
-    arguments.halved_begin = static_cast<uint64_t>(2 * plan.borrowed_begin - problem.numel());
-    arguments.records_end[1] = arguments.borrowed_begin;
-    arguments.records_rest = static_cast<uint2*>(problem.keys_out);
-  }
   arguments.look_back_rows = static_cast<uint32_t>(plan.look_back_words / kRadixBins);
   arguments.length = static_cast<uint32_t>(problem.length);
   arguments.rows = static_cast<uint32_t>(problem.rows);

@@ -29,14 +29,28 @@ struct PassPolicy {
   static constexpr int kStagedBytes = radix_staged_bytes(sizeof(Key), kIndexed, kKind);
   static constexpr int kSharedBytes = radix_shared_bytes(kShape, kStagedBytes);
   static constexpr int kPermutePeriod = kPermutePeriod_;
+  static constexpr bool kLastTakesAll = last_slot_takes_all(sizeof(Key), kIndexed);
   static constexpr uint32_t kKeyWords = 1;  // keys_in and keys_out lie so many words of their size apart
 };
 
-// The first and the last slot of a sort of 64-bit keys by their low words.
+// The one step there is: from the keys to the outputs, with the tiles of the last slot.
+template <class LastPolicy>
+struct WholePolicy : LastPolicy {
+  static constexpr bool kFromKeys = true;
+};
+
+// The first and the last slot of a sort of 64-bit keys by their low words. Its tables always lie in the workspace.
 template <bool kIndexed_, PassKind kKind_, TileClass kClass_>
 struct LowWordPolicy : PassPolicy<uint32_t, kIndexed_, kKind_, kClass_> {
+  static constexpr bool kLastTakesAll = false;
   static constexpr uint32_t kKeyWords = 2;
 };
+
+// Between the words of the tables. Only the last slot may find them apart.
+template <class Policy>
+__device__ __forceinline__ int table_spacing(const PassArguments<typename Policy::Key>& arguments) {
+  return Policy::kLastTakesAll && Policy::kKind == PassKind::kLast ? arguments.spacing : 1;
+}
 
 // kExact: keys alone that are sorted by some of their bits, in the ordered form.
 template <class Policy, bool kExact>
@@ -50,7 +64,6 @@ struct RankedTile {
   using Input = typename Record::Input;
   static constexpr bool k64 = Record::k64;
   static constexpr bool kSplit = Record::kSplit;
-  static constexpr bool kPairs = kIndexed && sizeof(Key) == 4;  // records that may lie in two pieces
   static constexpr uint32_t kUnit = Record::kUnit, kScale = Record::kScale;
 
   static constexpr int kThreads = Policy::kShape.threads;
@@ -63,7 +76,10 @@ struct RankedTile {
   static constexpr uint32_t kTileItems = kThreads * kItems;
   static constexpr int kLoadedIndices = kSplit && !kFromKeys ? kItems : 1;
   static constexpr int kLookBackWidth = 4;
-  static constexpr int kFewDigitsLanes = 22;  // of 32 lanes with one digit in a sample: few digits
+  static constexpr bool kAddsForAll = kIndexed && !k64;            // how it ranks digits that many lanes share: tile_ranks.cuh
+  static constexpr uint32_t kCommonLanes = kAddsForAll ? 13 : 22;  // of 32 lanes with one digit in a sample: it is common
+  static constexpr uint32_t kRunHeads = 12;                        // of 31 lanes that differ from the one before: not more are runs
+  static constexpr uint32_t kRunVote = 1u << 16;
   static_assert(kItems % kGroup == 0 && kGroup % 2 == 0 && kThreads >= kRadixBins, "");
   static_assert(kLanes * kItems * kUnit < 65536, "two ranks share a register");
   static_assert(kTileItems <= kMaxLookBackCount && kTileItems <= 65536, "");
@@ -72,9 +88,9 @@ struct RankedTile {
   static constexpr uint32_t kOffsets = kHistograms * kRadixBins * 4;
   static constexpr uint32_t kWarpSums = kOffsets + kRadixBins * 4;  // 8 words
   static constexpr uint32_t kNextTile = kWarpSums + 32;
-  static constexpr uint32_t kOneDigit = kWarpSums + 36;       // one digit fills half of the tile
-  static constexpr uint32_t kFewDigitVotes = kWarpSums + 40;  // warps that saw few digits
-  static constexpr uint32_t kFewDigits = kWarpSums + 44;      // half of them did, in the tile before
+  static constexpr uint32_t kOneDigit = kWarpSums + 36;  // one digit fills half of the tile
+  static constexpr uint32_t kVotes = kWarpSums + 40;     // of the warps, see vote_on_digits
+  static constexpr uint32_t kDecided = kWarpSums + 44;   // those of the tile before
   static constexpr uint32_t kRecords = kOffsets + kPassScratchBytes;
   static constexpr uint32_t kIndices = kRecords + kTileItems * sizeof(Word);
   static_assert(kIndices + (kSplit ? kTileItems * 4 : 0) == Policy::kSharedBytes, "the plan and the kernel agree");
@@ -115,6 +131,8 @@ struct RankedTile {
   }
   __device__ __forceinline__ static uint32_t spread_banks(uint32_t number) { return number % (32 / kLanes) * (kLanes * 4); }
 
+  __device__ __forceinline__ int spacing() const { return table_spacing<Policy>(arguments); }
+
   __device__ __forceinline__ TilePlace place_of(uint32_t tile) const {
     TilePlace place;
     place.row = arguments.rows == 1 ? 0 : tile / arguments.tiles_per_row;
@@ -143,14 +161,9 @@ struct RankedTile {
     }
   }
 
-  // The whole tile in one piece of the buffer?
-  __device__ __forceinline__ bool in_one_piece(const TilePlace& place) const {
-    return !kPairs || kFromKeys || place.row_start + place.first + kTileItems <= arguments.records_end[role.source];
-  }
-
   __device__ __forceinline__ void load_group(const TilePlace& place, int group) {
     const uint64_t position = place.row_start + place.first + own;
-    if (place.full() && in_one_piece(place)) {
+    if (place.full()) {
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) load_item(group * kGroup + k, position + (group * kGroup + k) * kLanes);
     } else {
@@ -158,10 +171,7 @@ struct RankedTile {
       for (int k = 0; k < kGroup; ++k) {
         const int item = group * kGroup + k;
         if (own + item * kLanes < place.items) {
-          if constexpr (kPairs && !kFromKeys)
-            input[item] = *record_at(arguments, role.source, position + item * kLanes);
-          else
-            load_item(item, position + item * kLanes);
+          load_item(item, position + item * kLanes);
         } else if constexpr (!kFromKeys) {
           input[item] = Record::pad();
           if constexpr (kSplit) input_index[item] = ~0u;
@@ -174,7 +184,6 @@ struct RankedTile {
   __device__ __forceinline__ void prefetch(uint32_t tile) const {
 #if __CUDA_ARCH__ >= 900
     const TilePlace place = place_of(tile);
-    if (!in_one_piece(place)) return;
     constexpr uint32_t kBytes = kFromKeys ? sizeof(Key) * Policy::kKeyWords : kIndexed && !k64 ? 8 : sizeof(Key);
     constexpr uint32_t kStep = 16384;
     const char* base =
@@ -212,19 +221,24 @@ struct RankedTile {
     }
   }
 
-  // Samples two items of every lane: do many lanes share a digit? The block goes by the votes on the tile before: warps on both ways at
-  // once delay each other.
-  __device__ __forceinline__ void vote_on_few_digits() const {
-    bool vote = false;
+  // Samples two items of every lane: do many lanes share a digit, or are many neighbours equal? The block goes by the votes on the tile
+  // before: warps on several ways at once delay each other. Returns the commonest digit of the sample, as digit_offset().
+  __device__ __forceinline__ uint32_t vote_on_digits() const {
+    uint32_t most = 0, common = 0, heads = 0;
 #pragma unroll
     for (int item = 0; item < kItems; item += kItems / 2) {
       const uint32_t digit = digit_offset(item);
-      const uint32_t same0 = __ballot_sync(~0u, digit == __shfl_sync(~0u, digit, 0));
-      const uint32_t digit1 = __shfl_sync(~0u, digit, ~same0 != 0 ? __ffs(~same0) - 1 : 0);
+      const uint32_t digit0 = __shfl_sync(~0u, digit, 0);
+      const uint32_t same0 = __ballot_sync(~0u, digit == digit0);
+      const uint32_t digit1 = __shfl_sync(~0u, digit, __ffs(~same0) - 1);
       const uint32_t same1 = __ballot_sync(~0u, digit == digit1);
-      vote |= max(__popc(same0), __popc(same1)) >= kFewDigitsLanes;
+      if (__popc(same0) > most) most = __popc(same0), common = digit0;
+      if (__popc(same1) > most) most = __popc(same1), common = digit1;
+      heads += __popc(__ballot_sync(~0u, __shfl_up_sync(~0u, digit, 1) != digit));
     }
-    if (vote && lane == 0) add_shared(shared + kFewDigitVotes, 1);
+    const uint32_t vote = kAddsForAll && heads <= 2 * kRunHeads ? kRunVote : most >= kCommonLanes ? 1 : 0;
+    if (vote != 0 && lane == 0) add_shared(shared + kVotes, vote);
+    return common;
   }
 
   template <class Rank>
@@ -251,10 +265,18 @@ struct RankedTile {
         rank_in_lane_order<kGroup, kUnit>(counter, valid, rank, lane);
       });
     } else {
-      vote_on_few_digits();
-      if (load_shared(shared + kFewDigits) != 0) {
-        rank_groups(
-            [&](int, const Group& counter, Group& rank) { rank_few_digits<kGroup, kUnit, kLanes>(counter, rank, lane, histogram); });
+      const uint32_t common = vote_on_digits() ^ histogram;
+      const uint32_t votes = load_shared(shared + kDecided);
+      const bool many = (votes & kRunVote - 1) + votes / kRunVote >= kWarps / 2;
+      if (kAddsForAll && votes >= kWarps / 2 * kRunVote) {
+        rank_groups([&](int, const Group& counter, Group& rank) { rank_runs<kGroup, kUnit>(counter, rank, lane); });
+      } else if (many) {
+        rank_groups([&](int, const Group& counter, Group& rank) {
+          if constexpr (kAddsForAll)
+            rank_common_digits<kGroup, kUnit>(counter, rank, common, lane);
+          else
+            rank_few_digits<kGroup, kUnit, kLanes>(counter, rank, lane, histogram);
+        });
       } else {
         rank_groups([&](int, const Group& counter, Group& rank) { rank_by_atomics<kGroup, kUnit, Policy::kPermutePeriod>(counter, rank); });
       }

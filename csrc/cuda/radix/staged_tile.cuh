@@ -30,7 +30,6 @@ struct StagedTile : RankedTile<Policy, kExact> {
   using Base::kItems;
   using Base::kLanes;
   using Base::kOffsets;
-  using Base::kPairs;
   using Base::kRecords;
   using Base::kScale;
   using Base::kSplit;
@@ -48,8 +47,10 @@ struct StagedTile : RankedTile<Policy, kExact> {
   using typename Base::Record;
   using typename Base::TilePlace;
   using typename Base::Word;
-  // The tables may lie in the indices, and what would lie there goes elsewhere.
-  static constexpr bool kMayBorrow = kIndexed && !k64 && (kOutputs != StepOutputs::kRecords || kPairs);
+  // Upper halves of the indices may belong to the tables.
+  static constexpr bool kMayBorrow = kOutputs == StepOutputs::kKeysAndInt64 && Policy::kLastTakesAll;
+  // A way of their own for full tiles spares other records the predicates, but costs these registers that they do not have.
+  static constexpr bool kPredicated = kIndexed && !k64;
 
   // Staged places are spread over the banks: bins of equal length would meet in one bank otherwise. In bytes.
   __device__ __forceinline__ static uint32_t swizzle(uint32_t place) {
@@ -135,6 +136,11 @@ struct StagedTile : RankedTile<Policy, kExact> {
     }
   }
 
+  // Is it a record and no pad?
+  __device__ __forceinline__ bool staged_here(const TilePlace& place, int round) const {
+    return place.full() || thread + round * kThreads < place.items;
+  }
+
   // Each record against the one before it. Returns whether the order is wrong somewhere.
   template <int kCount>
   __device__ __forceinline__ bool verify_group(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
@@ -160,8 +166,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
 #pragma unroll
       for (int k = 0; k < kBatch; ++k) {
         wrong |= after(before[k], before_index[k], staged.word[first + k], staged.index[kSplit ? first + k : 0]);
-        if constexpr (!kIndexed)
-          wrong |= !place.full() && thread + (first_round + first + k) * kThreads >= place.items && !is_pad(staged.word[first + k]);
+        if constexpr (!kIndexed) wrong |= !staged_here(place, first_round + first + k) && !is_pad(staged.word[first + k]);
       }
       // Else the compiler puts the comparisons off and keeps their operands.
       int decided = wrong;
@@ -171,32 +176,35 @@ struct StagedTile : RankedTile<Policy, kExact> {
     return wrong;
   }
 
-  __device__ __forceinline__ bool staged_here(const TilePlace& place, int round) const {
-    return place.full() || thread + round * kThreads < place.items;
-  }
-
   // ---- write ------------------------------------------------------------------------------------------------------------------------
+  // kWhole: the tile is known to be full.
+
+  template <bool kWhole>
+  __device__ __forceinline__ bool written(const TilePlace& place, int round) const {
+    return kWhole || staged_here(place, round);
+  }
 
   __device__ __forceinline__ Key bits_of(const Word& word) const {
     const Code key = Record::key_of_word(word);
     return kExact ? arguments.order.from_ordered(static_cast<Key>(key)) : arguments.codec.bits(key);
   }
 
-  // The start of a row as one number, so that an address takes one instruction.
+  // The start of a row as one number, so that an address takes one instruction. Blocks of 1024 threads have no registers for it.
   template <class Type>
   __device__ __forceinline__ static Type* row_of(Type* rows, const TilePlace& place) {
     Type* row = rows + place.row_start;
-    asm("" : "+l"(row));
+    if constexpr (kThreads <= 512) asm("" : "+l"(row));
     return row;
   }
 
-  template <int kCount>
-  __device__ __forceinline__ void store_records(const TilePlace& place, const StagedGroup<kCount>& staged) const {
+  template <bool kWhole, int kCount>
+  __device__ __forceinline__ void store_records(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
     void* records = arguments.records[role.target];
     if constexpr (kIndexed && !k64) {
       uint2* row = row_of(static_cast<uint2*>(records), place);
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
+        if (!written<kWhole>(place, first_round + k)) continue;
         if constexpr (Record::kPacked)
           row[staged.offset[k]] = make_uint2(staged.index_of(k, place), Record::key_of_word(staged.word[k]));
         else
@@ -207,95 +215,81 @@ struct StagedTile : RankedTile<Policy, kExact> {
       uint32_t* indices = row_of(arguments.record_indices[role.target], place);
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
+        if (!written<kWhole>(place, first_round + k)) continue;
         row[staged.offset[k]] = static_cast<Key>(Record::key_of_word(staged.word[k]));
         if constexpr (kSplit) indices[staged.offset[k]] = staged.index[k];
       }
     }
   }
 
-  template <class Index, int kCount>
-  __device__ __forceinline__ void store_indices(const TilePlace& place, const StagedGroup<kCount>& staged) const {
+  template <class Index, bool kWhole, int kCount>
+  __device__ __forceinline__ void store_indices(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
     Index* row = row_of(static_cast<Index*>(arguments.indices_out), place);
+    if constexpr (kMayBorrow && sizeof(Index) == 8) {
+      const uint32_t borrowed_begin = borrowed_begin_in_row(arguments, place.row_start);
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) row[staged.offset[k]] = staged.index_of(k, place);
+      for (int k = 0; k < kCount; ++k) {
+        if (written<kWhole>(place, first_round + k)) store_wide_index(row, staged.offset[k], borrowed_begin, staged.index_of(k, place));
+      }
+    } else {
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) {
+        if (written<kWhole>(place, first_round + k)) row[staged.offset[k]] = staged.index_of(k, place);
+      }
+    }
   }
 
   // A key of 64 bits whose low word was sorted. The high word is the same all over the row.
   __device__ __forceinline__ uint32_t high_word(const TilePlace& place) const {
     return arguments.keys_in[place.row_start * 2 + 1];
   }
-  __device__ __forceinline__ uint2* wide_keys_out() const {
-    return reinterpret_cast<uint2*>(arguments.keys_out);
-  }
 
-  template <int kCount>
-  __device__ __forceinline__ void store_outputs(const TilePlace& place, const StagedGroup<kCount>& staged) const {
+  template <bool kWhole, int kCount>
+  __device__ __forceinline__ void store_outputs(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
     if (kOutputs == StepOutputs::kKeysAndInt64 || !kIndexed || arguments.keys_out != nullptr) {
       if constexpr (Policy::kKeyWords == 2) {
         const uint32_t high = high_word(place);
-        uint2* row = row_of(wide_keys_out(), place);
+        uint2* row = row_of(reinterpret_cast<uint2*>(arguments.keys_out), place);
 #pragma unroll
-        for (int k = 0; k < kCount; ++k) row[staged.offset[k]] = make_uint2(bits_of(staged.word[k]), high);
+        for (int k = 0; k < kCount; ++k) {
+          if (written<kWhole>(place, first_round + k)) row[staged.offset[k]] = make_uint2(bits_of(staged.word[k]), high);
+        }
       } else {
         Key* row = row_of(arguments.keys_out, place);
 #pragma unroll
-        for (int k = 0; k < kCount; ++k) row[staged.offset[k]] = bits_of(staged.word[k]);
+        for (int k = 0; k < kCount; ++k) {
+          if (written<kWhole>(place, first_round + k)) row[staged.offset[k]] = bits_of(staged.word[k]);
+        }
       }
     }
     if constexpr (kIndexed) {
       if (kOutputs == StepOutputs::kKeysAndInt64 || arguments.index_bytes == 8)
-        store_indices<int64_t>(place, staged);
+        store_indices<int64_t, kWhole>(place, first_round, staged);
       else
-        store_indices<uint32_t>(place, staged);
+        store_indices<uint32_t, kWhole>(place, first_round, staged);
     }
   }
 
-  // One record from shared memory, with all that can be special about it: it may be a pad, or go to a place of its own
-  // (borrowed_indices.cuh). In loops that are not unrolled, so that the usual way has the registers.
-  __device__ __forceinline__ void store_with_care(const TilePlace& place, int round) const {
-    if (!staged_here(place, round)) return;
-    StagedGroup<1> staged;
-    const uint32_t i = opaque(thread) + round * kThreads;
-    const uint32_t at = staged_place(i);
-    load_shared(shared + kRecords + at * kScale, staged.word[0]);
-    if constexpr (kSplit) staged.index[0] = load_shared(shared + kIndices + at);
-    const Code key = Record::key_of_word(staged.word[0]);
-    const uint64_t position = place.row_start + load_shared(shared + kOffsets + view.offset(key)) + i;
-    const uint32_t index = staged.index_of(0, place);
-    if constexpr (kOutputs == StepOutputs::kRecords) {
-      if constexpr (kIndexed && !k64) {
-        *record_at(arguments, role.target, position) = make_uint2(index, key);
-      } else {
-        static_cast<Key*>(arguments.records[role.target])[position] = static_cast<Key>(key);
-        if constexpr (kSplit) arguments.record_indices[role.target][position] = index;
-      }
-    } else {
-      if (!kIndexed || arguments.keys_out != nullptr) {
-        if constexpr (Policy::kKeyWords == 2)
-          wide_keys_out()[position] = make_uint2(bits_of(staged.word[0]), high_word(place));
-        else
-          arguments.keys_out[position] = bits_of(staged.word[0]);
-      }
-      if constexpr (kIndexed) {
-        if (arguments.index_bytes == 8)
-          store_wide_index(arguments, position, index);
-        else
-          static_cast<uint32_t*>(arguments.indices_out)[position] = index;
-      }
-    }
+  template <bool kWhole, int kCount>
+  __device__ __forceinline__ void store_group(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
+    if constexpr (kOutputs == StepOutputs::kRecords)
+      store_records<kWhole>(place, first_round, staged);
+    else
+      store_outputs<kWhole>(place, first_round, staged);
   }
 
-  // Is there a record for store_with_care in the group? Positions rise with places in the tile.
-  template <int kCount>
-  __device__ __forceinline__ bool needs_care(const TilePlace& place, const StagedGroup<kCount>& staged) const {
-    if (!place.full()) return true;
-    if constexpr (kMayBorrow) {
-      const uint64_t end = kOutputs == StepOutputs::kRecords ? arguments.records_end[role.target] : arguments.halved_begin;
-      const uint64_t in_row = end > place.row_start ? end - place.row_start : 0;
-      const uint32_t limit = static_cast<uint32_t>(min(in_row, static_cast<uint64_t>(~0u)));
-      return __any_sync(~0u, staged.offset[kCount - 1] >= limit);
+  // Records from shared memory, one by one: slow, but it needs few registers.
+  __device__ __forceinline__ void write_rounds(const TilePlace& place, int first_round, int end_round) const {
+#pragma unroll 1
+    for (int round = first_round; round < end_round; ++round) {
+      StagedGroup<1> staged;
+      const uint32_t i = opaque(thread) + round * kThreads;
+      const uint32_t at = staged_place(i);
+      load_shared(shared + kRecords + at * kScale, staged.word[0]);
+      if constexpr (kSplit) staged.index[0] = load_shared(shared + kIndices + at);
+      staged.offset[0] = load_shared(shared + kOffsets + view.offset(Record::key_of_word(staged.word[0]))) + i;
+      store_group<false>(place, round, staged);
     }
-    return false;
   }
 
   // One group of staged records: read, verified, written. Returns whether the order is wrong somewhere.
@@ -306,13 +300,13 @@ struct StagedTile : RankedTile<Policy, kExact> {
     if constexpr (!kExact) {
       if (kIndexed || role.step > 0 || !place.full()) wrong = verify_group(place, first_round, staged);
     }
-    if (needs_care(place, staged)) {
-#pragma unroll 1
-      for (int round = first_round; round < first_round + kGroup; ++round) store_with_care(place, round);
-    } else if constexpr (kOutputs == StepOutputs::kRecords) {
-      store_records(place, staged);
+    if constexpr (kPredicated) {
+      store_group<false>(place, first_round, staged);
     } else {
-      store_outputs(place, staged);
+      if (place.full())
+        store_group<true>(place, first_round, staged);
+      else
+        write_rounds(place, first_round, first_round + kGroup);
     }
     return wrong;
   }
@@ -320,7 +314,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
   // Exchanges neighbours until the tile is in order, then writes it again. Never seen to be needed outside tests; loops are kept rolled, or
   // their registers would be spilled in the main path.
   __device__ __forceinline__ void mend(const TilePlace& place) const {
-    if (thread == 0) atomicAdd(&arguments.control->mended_tiles, 1u);
+    if (thread == 0) atomicAdd(control_word(arguments.control, offsetof(RadixControl, mended_tiles), Base::spacing()), 1u);
     bool exchanged;
     do {
       exchanged = false;
@@ -349,8 +343,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
         __syncthreads();
       }
     } while (__syncthreads_or(exchanged));
-#pragma unroll 1
-    for (int round = 0; round < kItems; ++round) store_with_care(place, round);
+    write_rounds(place, 0, kItems);
   }
 };
 

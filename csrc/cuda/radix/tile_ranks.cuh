@@ -3,7 +3,7 @@
 // on as items are ranked.
 //
 // rank_by_atomics relies on the hardware to serve the lanes of one instruction in lane order, which it does but does not promise: the
-// caller verifies (onesweep_pass.cuh). The other two rest on the programming model alone. Cycles for 32 random 8-bit digits, one warp of
+// caller verifies (onesweep_pass.cuh). The others rest on the programming model alone. Cycles for 32 random 8-bit digits, one warp of
 // many on an H200: atomics 3.5, match.any 60; eight ballots, the classic way, 27.
 #pragma once
 
@@ -73,6 +73,40 @@ __device__ __forceinline__ void rank_few_digits(const uint32_t (&counter)[kGroup
   }
 #pragma unroll
   for (int k = 0; k < kGroup; ++k) rank[k] += __popc(same[k] & below) * kUnit;
+}
+
+// Atomics on one address are served one lane at a time. So where lanes share a digit, the first of them adds for all. Here they are found
+// by ballot: those of a digit that is common in the tile, and those of the first lane with another.
+template <int kGroup, uint32_t kUnit>
+__device__ __forceinline__ void rank_common_digits(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t common,
+                                                   uint32_t lane) {
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) {
+    const uint32_t same0 = __ballot_sync(~0u, counter[k] == common);
+    const uint32_t other = __shfl_sync(~0u, counter[k], __ffs(~same0) - 1);
+    const uint32_t same1 = __ballot_sync(~0u, counter[k] == other);
+    const uint32_t same = counter[k] == common ? same0 : counter[k] == other ? same1 : 1u << lane;
+    const uint32_t first = __ffs(same) - 1;
+    uint32_t start = 0;
+    if (first == lane) start = fetch_add_shared(counter[k], __popc(same) * kUnit);
+    rank[k] = __shfl_sync(~0u, start, first) + __popc(same & lanes_below()) * kUnit;
+  }
+}
+
+// The same where equal digits are neighbours.
+template <int kGroup, uint32_t kUnit>
+__device__ __forceinline__ void rank_runs(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t lane) {
+  const uint32_t below = lanes_below();
+#pragma unroll
+  for (int k = 0; k < kGroup; ++k) {
+    const bool head = __shfl_up_sync(~0u, counter[k], 1) != counter[k] || lane == 0;
+    const uint32_t heads = __ballot_sync(~0u, head);
+    const uint32_t later = heads & ~below & ~(1u << lane);
+    const uint32_t first = 31 - __clz(heads & (below | 1u << lane));
+    uint32_t start = 0;
+    if (head) start = fetch_add_shared(counter[k], ((later != 0 ? __ffs(later) - 1 : 32) - lane) * kUnit);
+    rank[k] = __shfl_sync(~0u, start, first) + (lane - first) * kUnit;
+  }
 }
 
 // Bit k of `valid` says whether item k is there; others get no rank.

@@ -1,0 +1,42 @@
+// See move_tables.h. One thread per word; 8 bytes each are written, since the lower halves are free as well.
+#include "move_tables.h"
+
+#include <cuda_runtime.h>
+
+#include "borrowed_indices.cuh"
+
+namespace gpusort {
+namespace {
+
+constexpr int kThreads = 512;
+
+__global__ void __launch_bounds__(kThreads)
+    move_tables_kernel(const uint32_t* control, const uint32_t* bins, uint32_t bin_words, uint32_t words, uint2* target) {
+  for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < words; i += gridDim.x * kThreads) {
+    uint32_t word = 0;
+    if (i < kControlWords)
+      word = control[i];
+    else if (i - kControlWords < bin_words)
+      word = bins[i - kControlWords];
+    target[i] = make_uint2(0, word);
+  }
+}
+
+}  // namespace
+
+cudaError_t launch_move_tables(PassArguments<uint32_t>& arguments, const RadixPlan& plan, cudaStream_t stream) {
+  uint2* target = static_cast<uint2*>(arguments.indices_out) + plan.borrowed_begin;
+  const uint32_t bin_words = arguments.rows * static_cast<uint32_t>(plan.passes) * kRadixBins;
+  const uint32_t words = static_cast<uint32_t>(plan.last_table_words(arguments.rows));
+  const uint32_t* control = reinterpret_cast<const uint32_t*>(arguments.control);
+  move_tables_kernel<<<plan.grid[0] * 4, kThreads, 0, stream>>>(control, arguments.bins, bin_words, words, target);
+  uint32_t* upper_halves = reinterpret_cast<uint32_t*>(target) + 1;
+  arguments.borrowed_begin = static_cast<uint64_t>(plan.borrowed_begin);
+  arguments.spacing = 2;
+  arguments.control = reinterpret_cast<RadixControl*>(upper_halves);
+  arguments.bins = upper_halves + 2 * kControlWords;
+  arguments.look_back[0] = arguments.look_back[1] = upper_halves + 2 * (kControlWords + bin_words);
+  return cudaGetLastError();
+}
+
+}  // namespace gpusort
