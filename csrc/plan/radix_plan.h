@@ -45,7 +45,7 @@ struct TileShape {
 // Whether the last slot does all there is to do where less than two digits are live; else the first does. Only the last slot writes outputs
 // then, so that they may be used for other things before.
 constexpr bool last_slot_takes_all(int key_bytes, bool indexed) {
-  return key_bytes == 4 && indexed;
+  return key_bytes >= 4 && indexed;
 }
 
 // The longest row whose positions and look-back words fit 32 bits (see primitives/look_back.cuh).
@@ -109,9 +109,11 @@ struct RadixPlan {
   int64_t look_back_words = 0;  // per table
   int64_t cleared_bytes = 0;    // at the start of the tables: zeroed before the first kernel
 
-  // The first index whose upper half the tables of the last slot borrow; those of the others lie at the start of the key output
-  // (cuda/radix/borrowed_indices.cuh). -1: all lie at the start of the workspace.
+  // The first index whose upper half the tables of the last slot borrow (cuda/radix/borrowed_indices.cuh). -1: all lie at the start of the
+  // workspace.
   int64_t borrowed_begin = -1;
+  // Where those of the other slots begin then, a multiple of 256 bytes: in the key output (32-bit keys) or the index output (64-bit keys).
+  int64_t lent_offset = 0;
   // Byte offsets into the tables, each a multiple of 256. -1: not there.
   int64_t control_offset = 0;
   int64_t bins_offset = -1;
@@ -157,15 +159,20 @@ struct Slicer {
   }
 };
 
-// The first index whose upper half the tables of the last slot borrow, or -1 where tables of so many bytes lie in the workspace: there must
-// be room for them in the key output, which has them before, and for those of the last slot in the upper halves of the indices.
-inline int64_t borrowed_begin(const SortProblem& problem, const RadixPlan& plan, int64_t bytes) {
+// Lets the tables, `tables` bytes of which the first `moved` are kept for the last slot, lie in the outputs if there is room. 32-bit keys:
+// the key output has them until the last slot, then upper halves of the indices. 64-bit keys: the second half of the index output has them
+// (record indices take the first), then upper halves behind what is moved.
+inline void borrow_outputs(const SortProblem& problem, int64_t tables, int64_t moved, RadixPlan& plan) {
   const bool may_borrow = last_slot_takes_all(problem.key.bytes, plan.indexed) && !plan.wide && plan.passes > 1;
-  if (!may_borrow || problem.index_bytes != 8 || problem.keys_out == nullptr) return -1;
-  if (bytes > problem.numel() * problem.key.bytes) return -1;
+  if (!may_borrow || problem.index_bytes != 8 || problem.keys_out == nullptr) return;
+  const int64_t numel = problem.numel();
+  const int64_t offset = problem.key.bytes == 4 ? 0 : ceil_div(numel * 4, kAlignment) * kAlignment;
+  if (offset + tables > numel * problem.key.bytes) return;
   constexpr int64_t kIndices = 32;
-  const int64_t begin = problem.numel() - ceil_div(plan.last_table_words(problem.rows), kIndices) * kIndices;
-  return begin >= 0 ? begin : -1;
+  const int64_t begin = numel - ceil_div(plan.last_table_words(problem.rows), kIndices) * kIndices;
+  if (begin < 0 || (problem.key.bytes == 8 && offset + moved > begin * 8)) return;
+  plan.borrowed_begin = begin;
+  plan.lent_offset = offset;
 }
 
 // Work of the slowest SM, in items: tiles are dealt out whole and a ragged tile costs as much as a full one.
@@ -271,7 +278,7 @@ inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits&
   plan.cleared_bytes = tables.used;
   plan.look_back_words = most_tiles * kRadixBins;
   for (int table = 0; table < 2 && table < plan.passes; ++table) plan.look_back_offset[table] = tables.take(plan.look_back_words * word);
-  plan.borrowed_begin = borrowed_begin(problem, plan, tables.used);
+  borrow_outputs(problem, tables.used, plan.cleared_bytes, plan);
 
   Slicer slicer;
   if (plan.borrowed_begin < 0) slicer = tables;

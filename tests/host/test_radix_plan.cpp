@@ -29,8 +29,8 @@ int64_t check_slices(const Slices& slices) {
   return end;
 }
 
-// The tables lie in the workspace, or in the key output and later in the upper halves of the last indices; the records lie in the workspace,
-// and nothing overlaps.
+// The tables lie in the workspace, or in the outputs where no records are, and later in the upper halves of the last indices; the records
+// lie in the workspace, and nothing overlaps.
 void check_layout(const SortProblem& problem, const RadixPlan& plan) {
   const int64_t word = plan.wide ? 8 : 4;
   const int64_t numel = problem.numel();
@@ -51,9 +51,15 @@ void check_layout(const SortProblem& problem, const RadixPlan& plan) {
     CHECK(check_slices(records) == plan.workspace_bytes);
     const int64_t borrowed = numel - plan.borrowed_begin;
     const int64_t last_tiles = problem.rows * plan.tiles_per_row[static_cast<int>(PassKind::kLast)];
-    CHECK(problem.key.bytes == 4 && problem.index_bytes == 8 && plan.indexed && problem.keys_out != nullptr && !plan.wide);
+    CHECK(problem.key.bytes >= 4 && problem.index_bytes == 8 && plan.indexed && problem.keys_out != nullptr && !plan.wide);
     CHECK(plan.passes >= 2);  // else one slot would need them in both places
-    CHECK(table_bytes <= numel * 4);
+    CHECK(plan.lent_offset % 256 == 0);
+    if (problem.key.bytes == 4) CHECK(plan.lent_offset + table_bytes <= numel * 4);  // of the key output
+    if (problem.key.bytes == 8) {                                                    // of the index output, behind the indices of records
+      CHECK(plan.lent_offset >= numel * 4);
+      CHECK(plan.lent_offset + table_bytes <= numel * 8);
+      CHECK(plan.lent_offset + plan.bins_offset + problem.rows * plan.passes * 256 * word <= plan.borrowed_begin * 8);
+    }
     CHECK(borrowed >= 64 + problem.rows * plan.passes * 256 + last_tiles * 256);
     CHECK(borrowed <= numel);
   }
@@ -151,12 +157,15 @@ void check_budget() {
   };
   for (int64_t length = 1 << 18; length <= int64_t{1} << 31; length += length / 5 + 1) {
     CHECK(workspace(4, 1, length, true, 8) == 8 * length);
+    CHECK(workspace(8, 1, length, true, 8) <= 12 * length + 256);  // two arrays, each from a multiple of 256 on
+    CHECK(workspace(8, 1, length / 32 * 32, true, 8) == 12 * (length / 32 * 32));
   }
   CHECK(workspace(4, 64, 1 << 20, true, 8) == 8 << 26);
   CHECK(workspace(4, 1024, 1 << 16, true, 8) == 8 << 26);
   CHECK(workspace(4, 2000, 20000, true, 8) == 8 * 2000 * 20000);
   constexpr double kTables = 0.2;
-  CHECK(extra(8, true, 8) <= 12 + kTables);
+  CHECK(workspace(8, 64, 1 << 20, true, 8) == 12 << 26);
+  CHECK(extra(8, true, 8) == 12);
   CHECK(extra(4, false, 8) <= 8 + kTables);
   CHECK(extra(8, true, 4) <= 12 + kTables);
   CHECK(extra(8, false, 8) <= 20 + kTables);

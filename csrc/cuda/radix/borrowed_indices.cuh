@@ -1,7 +1,9 @@
-// Where the tables of the radix sort of 32-bit keys lie without costing memory: in the outputs, which nobody reads before the last slot
-// writes them.
+// Where the tables of the radix sort lie without costing memory: in the outputs, which nobody reads before the last slot writes them. Keys
+// of 32 and 64 bits with int64 indices.
 //
-//   all slots but the last   in the key output, as they would lie in a workspace. Records move between the workspace and the index output
+//   all slots but the last   as they would lie in a workspace. 32-bit keys: in the key output; records move between the workspace and the
+//                            index output. 64-bit keys: in the second half of the index output; keys move between the workspace and the
+//                            key output, their 32-bit indices between the workspace and the first half
 //   the last slot            in the upper halves of the last int64 indices. An index is below 2^32, so its upper half is zero at the end,
 //                            and free until then: the slot leaves those halves alone (store_wide_index)
 //

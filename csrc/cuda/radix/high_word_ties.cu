@@ -22,12 +22,19 @@ constexpr int kLongThreads = 1024;
 
 struct NoIndex {};
 
+// The items of the outputs from `first` on. Of int64 indices the lower halves alone: the upper ones are zero, or the tables'
+// (borrowed_indices.cuh).
 template <class Index>
 struct TiedItems {
+  static constexpr uint64_t kWords = sizeof(Index) / 4;
   const KeyOrder<uint64_t>& order;
   uint64_t* keys;
-  Index* indices;
+  uint32_t* indices;
 
+  __device__ __forceinline__ TiedItems(const PassArguments<uint64_t>& arguments, uint32_t first)
+      : order(arguments.order), keys(arguments.keys_out + first), indices(static_cast<uint32_t*>(arguments.indices_out) + first * kWords) {}
+
+  __device__ __forceinline__ uint32_t& index(uint32_t i) const { return indices[i * kWords]; }
   __device__ __forceinline__ static constexpr bool indexed() { return !std::is_same_v<Index, NoIndex>; }
   __device__ __forceinline__ uint64_t code(uint32_t i) const { return order.code(keys[i]); }
   __device__ __forceinline__ uint32_t high(uint32_t i) const { return static_cast<uint32_t>(code(i) >> 32); }
@@ -38,16 +45,16 @@ struct TiedItems {
       const uint64_t key = keys[next];
       const uint64_t key_code = order.code(key);
       if (code(next - 1) <= key_code) continue;
-      Index index{};
-      if constexpr (indexed()) index = indices[next];
+      uint32_t own_index = 0;
+      if constexpr (indexed()) own_index = index(next);
       uint32_t hole = next;
       do {
         keys[hole] = keys[hole - 1];
-        if constexpr (indexed()) indices[hole] = indices[hole - 1];
+        if constexpr (indexed()) index(hole) = index(hole - 1);
         --hole;
       } while (hole > begin && code(hole - 1) > key_code);
       keys[hole] = key;
-      if constexpr (indexed()) indices[hole] = index;
+      if constexpr (indexed()) index(hole) = own_index;
     }
   }
 
@@ -55,14 +62,14 @@ struct TiedItems {
     const uint64_t a_key = keys[a], b_key = keys[b];
     const uint64_t a_code = order.code(a_key), b_code = order.code(b_key);
     bool exchange = a_code > b_code;
-    if constexpr (indexed()) exchange |= a_code == b_code && indices[a] > indices[b];
+    if constexpr (indexed()) exchange |= a_code == b_code && index(a) > index(b);
     if (!exchange) return;
     keys[a] = b_key;
     keys[b] = a_key;
     if constexpr (indexed()) {
-      const Index index = indices[a];
-      indices[a] = indices[b];
-      indices[b] = index;
+      const uint32_t a_index = index(a);
+      index(a) = index(b);
+      index(b) = a_index;
     }
   }
 };
@@ -71,8 +78,8 @@ template <class Index>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     short_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments, uint32_t* long_ties) {
   RadixControl* control = arguments.control;
-  if (control->high_word_first == 0) return;
-  const TiedItems<Index> items{arguments.order, arguments.keys_out, static_cast<Index*>(arguments.indices_out)};
+  if (*control_word(control, offsetof(RadixControl, high_word_first), arguments.spacing) == 0) return;
+  const TiedItems<Index> items(arguments, 0);
   const uint32_t length = arguments.length;
   const bool aligned = (reinterpret_cast<uintptr_t>(items.keys) & 15) == 0;
   const uint32_t groups = (length - 1) / kKeysPerThread + 1;
@@ -101,7 +108,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
       uint32_t end = begin + 2;
       while (end < length && end - begin <= kMostShortTies && items.high(end) == high[k]) ++end;
       if (end - begin > kMostShortTies)
-        long_ties[atomicAdd(&control->long_ties, 1u)] = begin;
+        long_ties[atomicAdd(control_word(control, offsetof(RadixControl, long_ties), arguments.spacing), 1u)] = begin;
       else
         items.insert(begin, end);
     }
@@ -111,10 +118,10 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
 template <class Index>
 __global__ void __launch_bounds__(kLongThreads)
     long_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments, const uint32_t* long_ties) {
-  const uint32_t runs = arguments.control->long_ties;
+  const uint32_t runs = *control_word(arguments.control, offsetof(RadixControl, long_ties), arguments.spacing);
   for (uint32_t run = blockIdx.x; run < runs; run += gridDim.x) {
     const uint32_t begin = long_ties[run];
-    const TiedItems<Index> items{arguments.order, arguments.keys_out + begin, static_cast<Index*>(arguments.indices_out) + begin};
+    const TiedItems<Index> items(arguments, begin);
     const uint32_t left = arguments.length - begin;
     const uint32_t high = items.high(0);
     uint32_t count = 0;  // of items in the run: the first that is not in it ends it

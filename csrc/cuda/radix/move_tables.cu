@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-cudaError_t launch_move_tables(PassArguments<uint32_t>& arguments, const RadixPlan& plan, cudaStream_t stream) {
+template <class Key>
+cudaError_t launch_move_tables(PassArguments<Key>& arguments, const RadixPlan& plan, cudaStream_t stream) {
   uint2* target = static_cast<uint2*>(arguments.indices_out) + plan.borrowed_begin;
   const uint32_t bin_words = arguments.rows * static_cast<uint32_t>(plan.passes) * kRadixBins;
   const uint32_t words = static_cast<uint32_t>(plan.last_table_words(arguments.rows));
@@ -38,5 +39,8 @@ cudaError_t launch_move_tables(PassArguments<uint32_t>& arguments, const RadixPl
   arguments.look_back[0] = arguments.look_back[1] = upper_halves + 2 * (kControlWords + bin_words);
   return cudaGetLastError();
 }
+
+template cudaError_t launch_move_tables(PassArguments<uint32_t>&, const RadixPlan&, cudaStream_t);
+template cudaError_t launch_move_tables(PassArguments<uint64_t>&, const RadixPlan&, cudaStream_t);
 
 }  // namespace gpusort

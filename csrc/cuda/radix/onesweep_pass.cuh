@@ -246,7 +246,8 @@ template <class Policy, bool kExact>
 __global__ __launch_bounds__(Policy::kShape.threads,
                              1) void onesweep_pass_kernel(const __grid_constant__ PassArguments<typename Policy::Key> arguments) {
   extern __shared__ __align__(1024) uint8_t staging[];
-  if (arguments.may_use_low_words && arguments.low_words != sorted_by_low_words(arguments.control)) return;
+  const int spacing = table_spacing<Policy>(arguments);
+  if (arguments.may_use_low_words && arguments.low_words != sorted_by_low_words(arguments.control, spacing)) return;
   const uint32_t shared = shared_address(staging);
   if constexpr (Policy::kKind == PassKind::kMiddle) {
 #pragma unroll 1
@@ -257,8 +258,7 @@ __global__ __launch_bounds__(Policy::kShape.threads,
       wait_for_step(arguments.control->written_tiles + slot, written, arguments.tiles);
     }
   } else {
-    const PassRole role =
-        pass_role(arguments.control, Policy::kKind, 0, arguments.passes, Policy::kLastTakesAll, table_spacing<Policy>(arguments));
+    const PassRole role = pass_role(arguments.control, Policy::kKind, 0, arguments.passes, Policy::kLastTakesAll, spacing);
     if (!role.active) return;
     constexpr bool kLast = Policy::kKind == PassKind::kLast;
     if constexpr (kLast == Policy::kLastTakesAll) {

@@ -5,7 +5,7 @@
 // step j:
 //
 //   k = 0   the first slot copies keys and writes 0, 1, 2, ...; the other slots leave at once
-//   k = 1   the first slot does everything: keys in, outputs out (32-bit keys with indices: the last slot in both cases)
+//   k = 1   the first slot does everything: keys in, outputs out (32 and 64-bit keys with indices: the last slot in both cases)
 //   k > 1   the first slot is step 0, middle slot j is step j (there is none from j = k - 1 on), the last slot is step k - 1
 //
 // Integers of 64 bits whose high words are the same all over each row are sorted as 32-bit keys, their low words, by kernels of their own:
@@ -40,11 +40,6 @@ struct RadixControl {
 };
 static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the plan reserves less");
 
-// Have the keys one high word in each row, and are they to be sorted at all?
-__device__ __forceinline__ bool sorted_by_low_words(const RadixControl* control) {
-  return control->unsorted != 0 && control->live_bits[0] != 0 && control->live_bits[1] == 0;
-}
-
 // What a slot has to do.
 struct PassRole {
   int live;   // live digits
@@ -60,6 +55,12 @@ struct PassRole {
 // The control word at this offset (offsetof), where words lie `spacing` apart.
 __device__ __forceinline__ uint32_t* control_word(RadixControl* control, size_t offset, int spacing) {
   return reinterpret_cast<uint32_t*>(control) + offset / 4 * spacing;
+}
+
+// Have the keys one high word in each row, and are they to be sorted at all?
+__device__ __forceinline__ bool sorted_by_low_words(RadixControl* control, int spacing) {
+  const uint32_t* live_bits = control_word(control, offsetof(RadixControl, live_bits), spacing);
+  return *control_word(control, offsetof(RadixControl, unsorted), spacing) != 0 && live_bits[0] != 0 && live_bits[spacing] == 0;
 }
 
 __device__ __forceinline__ PassRole pass_role(RadixControl* control, PassKind kind, int slot, int passes, bool last_takes_all = false,

@@ -41,7 +41,8 @@ Type* slice(void* workspace, int64_t offset) {
 
 // Control words, bins and look-back tables.
 void* tables_of(const SortProblem& problem, const RadixPlan& plan, void* workspace) {
-  return plan.borrowed_begin < 0 ? workspace : problem.keys_out;
+  if (plan.borrowed_begin < 0) return workspace;
+  return static_cast<char*>(problem.key.bytes == 8 ? problem.indices_out : problem.keys_out) + plan.lent_offset;
 }
 
 // Both zeros, several NaNs, several bytes that mean True.
@@ -62,28 +63,8 @@ bool has_slots(const RadixPlan& plan, int key_bytes, PassKind kind) {
   return plan.passes >= 2 || (kind == PassKind::kLast) == last_slot_takes_all(key_bytes, plan.indexed);
 }
 
-// Leaves `arguments` as the last slot needs them.
-template <class Key>
-cudaError_t launch_slots(PassArguments<Key>& arguments, const RadixPlan& plan, cudaStream_t stream) {
-  for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {
-    if (!has_slots(plan, static_cast<int>(sizeof(Key)), kind)) continue;
-    if constexpr (sizeof(Key) == 4) {
-      if (kind == PassKind::kLast && plan.borrowed_begin >= 0) {
-        const cudaError_t error = launch_move_tables(arguments, plan, stream);
-        if (error != cudaSuccess) return error;
-      }
-    }
-    set_tiles(arguments, plan.tiles_per_row[static_cast<int>(kind)]);
-    const int grid = plan.grid[static_cast<int>(kind)];
-    const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
-                                           : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
-    if (error != cudaSuccess) return error;
-  }
-  return cudaSuccess;
-}
-
-// The slots of the form that sorts 64-bit keys by their low words.
-cudaError_t launch_low_word_slots(const PassArguments<uint64_t>& whole, const RadixPlan& plan, cudaStream_t stream) {
+// The same slot of the form that sorts 64-bit keys by their low words: one of the two leaves at once.
+cudaError_t launch_low_word_slot(PassKind kind, const PassArguments<uint64_t>& whole, const RadixPlan& plan, cudaStream_t stream) {
   PassArguments<uint32_t> arguments;
   arguments.order.complement = static_cast<uint32_t>(whole.order.complement);  // low words of integers have no sign
   arguments.codec = make_key_codec(arguments.order);
@@ -91,6 +72,8 @@ cudaError_t launch_low_word_slots(const PassArguments<uint64_t>& whole, const Ra
   arguments.keys_out = reinterpret_cast<uint32_t*>(whole.keys_out);
   arguments.indices_out = whole.indices_out;
   arguments.index_bytes = whole.index_bytes;
+  arguments.borrowed_begin = whole.borrowed_begin;
+  arguments.spacing = whole.spacing;
   arguments.control = whole.control;
   arguments.bins = whole.bins;
   for (int i = 0; i < 2; ++i) {
@@ -104,12 +87,34 @@ cudaError_t launch_low_word_slots(const PassArguments<uint64_t>& whole, const Ra
   arguments.window_bits = 32;
   arguments.may_use_low_words = true;
   arguments.low_words = true;
+  const int tile_items = radix_tile_shape(4, plan.indexed, plan.tile_class, kind).tile_items();
+  set_tiles(arguments, (static_cast<int64_t>(arguments.length) + tile_items - 1) / tile_items);
+  const int grid = std::min(plan.grid[static_cast<int>(kind)], static_cast<int>(arguments.tiles));
+  return plan.indexed ? launch_low_word_pass<true>(kind, plan.tile_class, arguments, grid, stream)
+                      : launch_low_word_pass<false>(kind, plan.tile_class, arguments, grid, stream);
+}
+
+// Leaves `arguments` as the last slot needs them.
+template <class Key>
+cudaError_t launch_slots(PassArguments<Key>& arguments, const RadixPlan& plan, cudaStream_t stream) {
   for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {
-    const int tile_items = radix_tile_shape(4, plan.indexed, plan.tile_class, kind).tile_items();
-    set_tiles(arguments, (static_cast<int64_t>(arguments.length) + tile_items - 1) / tile_items);
-    const int grid = std::min(plan.grid[static_cast<int>(kind)], static_cast<int>(arguments.tiles));
-    const cudaError_t error = plan.indexed ? launch_low_word_pass<true>(kind, plan.tile_class, arguments, grid, stream)
-                                           : launch_low_word_pass<false>(kind, plan.tile_class, arguments, grid, stream);
+    if (!has_slots(plan, static_cast<int>(sizeof(Key)), kind)) continue;
+    if constexpr (sizeof(Key) >= 4) {
+      if (kind == PassKind::kLast && plan.borrowed_begin >= 0) {
+        const cudaError_t error = launch_move_tables(arguments, plan, stream);
+        if (error != cudaSuccess) return error;
+      }
+    }
+    if constexpr (sizeof(Key) == 8) {
+      if (plan.may_use_low_words) {
+        const cudaError_t error = launch_low_word_slot(kind, arguments, plan, stream);
+        if (error != cudaSuccess) return error;
+      }
+    }
+    set_tiles(arguments, plan.tiles_per_row[static_cast<int>(kind)]);
+    const int grid = plan.grid[static_cast<int>(kind)];
+    const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
+                                           : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
@@ -168,10 +173,6 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   arguments.window_bits = problem.end_bit - problem.begin_bit;
   if constexpr (sizeof(Key) == 8) {
     arguments.may_use_low_words = plan.may_use_low_words;
-    if (plan.may_use_low_words) {
-      const cudaError_t error = launch_low_word_slots(arguments, plan, stream);
-      if (error != cudaSuccess) return error;
-    }
   }
   const cudaError_t error = launch_slots(arguments, plan, stream);
   if (error != cudaSuccess) return error;
@@ -182,8 +183,8 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
     }
   }
   if constexpr (sizeof(Key) == 8) {
-    if (plan.high_word_samples > 0) {  // nobody needs the look-back tables any more
-      const cudaError_t error = launch_high_word_ties(arguments, arguments.look_back[0], plan.grid[0], stream);
+    if (plan.high_word_samples > 0) {  // nobody needs the records any more
+      const cudaError_t error = launch_high_word_ties(arguments, static_cast<uint32_t*>(arguments.records[0]), plan.grid[0], stream);
       if (error != cudaSuccess) return error;
     }
   }

@@ -39,10 +39,9 @@ struct WholePolicy : LastPolicy {
   static constexpr bool kFromKeys = true;
 };
 
-// The first and the last slot of a sort of 64-bit keys by their low words. Its tables always lie in the workspace.
+// The first and the last slot of a sort of 64-bit keys by their low words.
 template <bool kIndexed_, PassKind kKind_, TileClass kClass_>
 struct LowWordPolicy : PassPolicy<uint32_t, kIndexed_, kKind_, kClass_> {
-  static constexpr bool kLastTakesAll = false;
   static constexpr uint32_t kKeyWords = 2;
 };
 
