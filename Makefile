@@ -1,6 +1,6 @@
 # make demo    set up, build, and sort real input, every result compared with torch
 # make test    set up, build, and run all checks and tests
-# make bench, gpu-check, gpu-check-status, lint, build, clean
+# make bench, tune, gpu-check, gpu-check-status, lint, build, clean
 #
 # Without PYTHON: a virtual environment in .venv with the pinned packages of requirements-dev.txt.
 # PYTHON=/path/to/python make ...   that interpreter and its torch as they are: nothing is installed, and a tool that it lacks is skipped aloud.
@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint host-test build bench gpu-check gpu-check-status clean
+.PHONY: help demo test lint host-test build bench tune gpu-check gpu-check-status clean
 
 SYSTEM_PYTHON := $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11 python3.10,\
   $(shell $(name) -c 'import sys; sys.version_info >= (3, 10) and print("$(name)")' 2>/dev/null)))
@@ -64,6 +64,10 @@ host-test:
 bench: build
 	@echo "== benchmarks"
 	@$(PY) -m benchmarks.run_official $(ARGS)
+
+tune: build
+	@echo "== crossovers between the sorts on this GPU"
+	@$(PY) -m benchmarks.tune $(ARGS)
 
 gpu-check: build
 	@echo "== GPU check"

@@ -119,6 +119,10 @@ def run_module(name, deadline, folder):
         outcome = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
         kind = "passed" if outcome is None else "skipped" if outcome.tag == "skipped" else "failed"
         result[kind] += 1
+        # A test that runs many random cases says how many.
+        counted = [int(entry.get("value")) for entry in case.iter("property") if entry.get("name") == "cases"]
+        if counted:
+            result["random_cases"] = result.get("random_cases", 0) + sum(counted)
         if kind == "skipped":
             reason = outcome.get("message", "no reason given")
             result["skips"][reason] = result["skips"].get(reason, 0) + 1

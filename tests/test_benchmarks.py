@@ -417,3 +417,15 @@ def test_the_cpu_scaling_measures_and_compares(tmp_path):
 def test_the_peers_are_a_command():
     """`python -m benchmarks.peers` is documented; a package needs a __main__ for it."""
     assert importlib.util.find_spec("benchmarks.peers.__main__")
+
+
+def test_tuning_measures_every_family_and_names_what_is_better(tmp_path):
+    from benchmarks import tune
+
+    path = tmp_path / "tune.json"
+    assert tune.main(["--device", "cpu", "--largest", "1024", "--budget", "0.001", "--output", str(path)]) == 0
+    rows = json.loads(path.read_text())["rows"]
+    assert len(rows) == 2 * len(tune.shapes(1024)) and all(set(tune.FAMILIES) <= set(row) for row in rows)
+    row = {"dtype": "float32", "rows": 1, "length": 512, "auto": 4.0, "grid": 3.9, "radix": 3.0}
+    assert tune.better(row) == "radix"
+    assert tune.better(row | {"radix": 3.95, "grid": 4.2}) is None

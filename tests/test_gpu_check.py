@@ -93,10 +93,12 @@ def test_a_module_is_counted_from_its_report(tmp_path, monkeypatch):
         "def test_right(): pass\n"
         "def test_wrong(): assert False, 'told so'\n"
         "@pytest.mark.skip(reason='not today')\ndef test_left_out(): pass\n"
+        "@pytest.mark.gpu\n@pytest.mark.parametrize('i', [1, 2])\n"
+        "def test_random(i, record_property): record_property('cases', 250)\n"
     )
     monkeypatch.setattr(gpu_check, "ROOT", tmp_path)
     result = gpu_check.run_module("test_some", time.monotonic() + 100, tmp_path)
-    assert (result["passed"], result["failed"], result["skipped"]) == (1, 1, 1)
+    assert (result["passed"], result["failed"], result["skipped"]) == (3, 1, 1) and result["random_cases"] == 500
     assert result["skips"] == {"not today": 1} and "told so" in result["failures"][0]
     assert not gpu_check.module_passed(result)
     (tmp_path / "tests" / "test_some.py").write_text("import os\nos.abort()\n")

@@ -141,7 +141,8 @@ def sort(
         index_dtype: torch.int64 (the default) or torch.int32, which halves the memory of the indices; ValueError where the dimension is
             too long for it.
         algorithm: "auto" chooses by shape and dtype; "radix", "merge", "bitonic" and "sample" force one (see :func:`radix_sort`,
-            :func:`merge_sort`, :func:`bitonic_sort`, :func:`sample_sort`). The result is the same.
+            :func:`merge_sort`, :func:`bitonic_sort`, :func:`sample_sort`). "rows", "grid" and "buckets" force one of the GPU's sorts of what
+            fits on chip, where it takes the shape (:func:`explain` tells), else the radix sort. The result is the same.
         out: (values, indices) to write to: a target of another shape is resized, strided targets and targets that
             are the input itself are fine, another dtype or device is a RuntimeError.
 

@@ -88,6 +88,7 @@ constexpr int radix_shared_bytes(const TileShape& shape, int staged_bytes) {
 // Counters of all patterns of 16 bits, two to a word (cuda/radix/counting_sort_16.h). Adding up the counters of all blocks takes as long as
 // a few passes over 2^20 keys, and that for every row.
 constexpr int kCountingSharedBytes = 1 << 17;
+constexpr int64_t kCountedTile = 1 << 15;
 constexpr int64_t kMinCountedLength = int64_t{1} << 20;
 constexpr int64_t kMinCountedLengthOfRows = int64_t{1} << 22;
 
@@ -123,6 +124,7 @@ struct RadixPlan {
   int64_t counts_offset = -1;          // counted: a word for each pattern
   int64_t runs_offset = -1;            // counted: where the runs of equal keys end
   int64_t run_patterns_offset = -1;    // counted: what they consist of
+  int64_t tile_marks_offset = -1;      // counted: a byte for each tile of the input, see cuda/radix/equal_codes.h
   int64_t workspace_bytes = 0;
 
   int64_t tiles(PassKind kind, int64_t rows) const { return rows * tiles_per_row[static_cast<int>(kind)]; }
@@ -207,7 +209,7 @@ inline bool counting_is_faster(const SortProblem& problem, const DeviceTraits& d
          device.shared_bytes_per_block >= kCountingSharedBytes;
 }
 
-inline RadixPlan plan_counting_sort_16(const DeviceTraits& device) {
+inline RadixPlan plan_counting_sort_16(const SortProblem& problem, const DeviceTraits& device) {
   using namespace radix_plan_detail;
   constexpr int64_t kPatterns = 1 << 16;
   RadixPlan plan;
@@ -220,6 +222,7 @@ inline RadixPlan plan_counting_sort_16(const DeviceTraits& device) {
   plan.cleared_bytes = slicer.used;
   plan.runs_offset = slicer.take(kPatterns * 4);
   plan.run_patterns_offset = slicer.take(kPatterns * 2);
+  plan.tile_marks_offset = slicer.take(ceil_div(problem.length, kCountedTile));
   plan.workspace_bytes = slicer.used;
   return plan;
 }
@@ -228,7 +231,7 @@ inline RadixPlan plan_counting_sort_16(const DeviceTraits& device) {
 // wide form.
 inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits& device, int64_t max_narrow_length = kMaxNarrowLength) {
   using namespace radix_plan_detail;
-  if (problem.length <= max_narrow_length && counting_is_faster(problem, device)) return plan_counting_sort_16(device);
+  if (problem.length <= max_narrow_length && counting_is_faster(problem, device)) return plan_counting_sort_16(problem, device);
   RadixPlan plan;
   const int key_bytes = problem.key.bytes;
   const int64_t numel = problem.numel();

@@ -3,7 +3,7 @@
 //   kRegisters  rows to 256: 32-bit words in the registers of part of a warp, several rows to a warp
 //   kBlock      rows to 16384: 32-bit words, one row to a block; sorted in registers by each warp, then merged in shared memory
 //
-//   clusters    a few rows of 513 to 4096: one row to eight blocks, a word to a thread
+//   clusters    a few rows of 513 to 4096 (64-bit keys: 1025 to 4096): one row to eight blocks, a word to a thread
 //
 // A shape is lanes (or threads) times items; its capacity is their product and a row takes the smallest shape that holds it, so a row of
 // 129 does not pay for 256. The tables are in one place below. Times are microseconds for 2^26 float32 with int64 indices on an H200.
@@ -102,9 +102,12 @@ constexpr FewRowsBlockShape kOneRowPerSm[] = {{2048, 8}, {8192, 16}, {16384, 32}
 constexpr FewRowsBlockShape kThreeRowsPerSm[] = {{2048, 8}, {8192, 16}};
 
 // Threads to a block where a cluster sorts a row, one word each, and the shortest rows that get them. Single arrays on an H200, in a graph:
-// 2^10 3.4 us (one block: 4.5), 2^11 4.6 (6.2), 2^12 7.1 (9.7); 2^13 would take 11.4 (one launch over the grid: 10.6).
+// 2^10 3.4 us (one block: 4.5), 2^11 4.6 (6.2), 2^12 7.1 (9.7); 2^13 would take 11.4 (one launch over the grid: 10.6). Of 64-bit keys, 513
+// take 4.1 us (one block: 3.7), 1500 5.1 (6.2).
 constexpr int kClusterThreads[] = {64, 128, 256, 512};
-constexpr int kClusterMinLength = 513;
+constexpr int cluster_min_length(int key_bytes) {
+  return key_bytes == 8 ? 1025 : 513;
+}
 
 constexpr int kWarpsPerBlock = 4;             // kRegisters
 constexpr int kFewWarpsPerSm = 4;             // below this many warps to an SM rows in registers get a whole warp each
@@ -149,7 +152,7 @@ inline int cluster_shared_bytes(int key_bytes, int threads) {
 
 // Rows so few that all their clusters are under way at once.
 inline void add_clusters(RowPlan& plan, const SortProblem& problem, const DeviceTraits& traits) {
-  if (traits.compute_major < 9 || problem.length < row_shapes::kClusterMinLength) return;
+  if (traits.compute_major < 9 || problem.length < row_shapes::cluster_min_length(problem.key.bytes)) return;
   if (problem.rows * kRowClusterBlocks > traits.sm_count) return;
   for (const int threads : row_shapes::kClusterThreads) {
     if (problem.length > int64_t{threads} * kRowClusterBlocks) continue;

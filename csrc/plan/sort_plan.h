@@ -14,8 +14,9 @@ namespace gpusort {
 
 enum class SortAlgorithm {
   kAuto,
-  kRows,              // rows that fit on chip; kAuto alone chooses it
-  kGrid,              // few rows that fit the chip as a whole; kAuto alone chooses it
+  // For whole keys of the shapes they take, by name too; others go to the radix sort.
+  kRows,              // rows that fit on chip
+  kGrid,              // few rows that fit the chip as a whole
   kBuckets,           // many long rows: one partition, then buckets that fit on chip
   kRadix,             // R5, the production radix sort
   kMerge,             // S1 to S3
@@ -27,25 +28,22 @@ enum class SortAlgorithm {
 
 // False for a name that `algorithm=` does not take.
 inline bool parse_sort_algorithm(const std::string& name, SortAlgorithm* algorithm) {
-  if (name == "auto") {
-    *algorithm = SortAlgorithm::kAuto;
-  } else if (name == "radix") {
-    *algorithm = SortAlgorithm::kRadix;
-  } else if (name == "buckets") {  // for comparisons: rows that it does not take go to the radix sort
-    *algorithm = SortAlgorithm::kBuckets;
-  } else if (name == "merge") {
-    *algorithm = SortAlgorithm::kMerge;
-  } else if (name == "bitonic") {
-    *algorithm = SortAlgorithm::kBitonic;
-  } else if (name == "sample") {
-    *algorithm = SortAlgorithm::kSample;
-  } else {
-    return false;
+  const struct {
+    const char* name;
+    SortAlgorithm algorithm;
+  } names[] = {{"auto", SortAlgorithm::kAuto},       {"radix", SortAlgorithm::kRadix},    {"merge", SortAlgorithm::kMerge},
+               {"bitonic", SortAlgorithm::kBitonic}, {"sample", SortAlgorithm::kSample},  {"rows", SortAlgorithm::kRows},
+               {"grid", SortAlgorithm::kGrid},       {"buckets", SortAlgorithm::kBuckets}};
+  for (const auto& entry : names) {
+    if (name == entry.name) {
+      *algorithm = entry.algorithm;
+      return true;
+    }
   }
-  return true;
+  return false;
 }
 
-constexpr const char* kSortAlgorithmNames = "'auto', 'radix', 'merge', 'bitonic' and 'sample'";
+constexpr const char* kSortAlgorithmNames = "'auto', 'radix', 'merge', 'bitonic', 'sample', 'rows', 'grid' and 'buckets'";
 
 // A radix sort by name. The error of a wrong number of bits lists `digit_bits_names`.
 struct RadixKernel {
@@ -83,8 +81,7 @@ constexpr int64_t kGridMinLength = 6144;             // of one row
 constexpr int64_t kGridMaxNumel = int64_t{1} << 18;  // of all rows
 
 inline bool grid_is_faster(const SortProblem& problem, const DeviceTraits& traits) {
-  return problem.whole_key() && problem.length >= kGridMinLength && problem.numel() <= kGridMaxNumel &&
-         problem.rows * 8 <= traits.sm_count && problem.length <= grid_sort_max_length(problem.key.bytes, problem.rows, traits);
+  return problem.length >= kGridMinLength && problem.numel() <= kGridMaxNumel && problem.rows * 8 <= traits.sm_count;
 }
 
 // Long rows of which there is enough to fill the GPU with their buckets. H200, with index, in a graph, against the radix sort: float32
@@ -92,7 +89,7 @@ inline bool grid_is_faster(const SortProblem& problem, const DeviceTraits& trait
 // [16, 2^22] 1823 (1628), [1, 2^22] 215 (153). Keys alone and keys of 16 bits have fewer bytes to move in its passes and stay with it.
 constexpr bool kBucketsAreChosen = false;
 constexpr int64_t kBucketsMinNumel = kGridMaxNumel + 1;  // of all rows
-constexpr int64_t kBucketsMinLength = 24 * 1024;
+constexpr int64_t kBucketsMinLength = 30 * 1024;
 constexpr int64_t kBucketsMinLengthWide = int64_t{1} << 15;  // of 64-bit keys
 constexpr int64_t kBucketsMaxLength = int64_t{1} << 20;
 
@@ -104,12 +101,23 @@ inline bool buckets_are_faster(const SortProblem& problem, const DeviceTraits& t
 
 }  // namespace sort_plan_detail
 
-// A row that fits on chip is read once and written once, which no sequence of passes can beat. Bit windows are the radix sort's business.
+// Whether an on-chip family takes the shape at all. Bit windows are the radix sort's business.
+inline bool on_chip_sort_can_run(SortAlgorithm algorithm, const SortProblem& problem, const DeviceTraits& traits) {
+  switch (algorithm) {
+    case SortAlgorithm::kRows: return problem.whole_key() && problem.length <= row_sort_max_length(problem.key.bytes, traits);
+    case SortAlgorithm::kGrid:
+      return problem.whole_key() && problem.length <= grid_sort_max_length(problem.key.bytes, problem.rows, traits);
+    case SortAlgorithm::kBuckets: return bucket_sort_can_run(problem, traits);
+    default: return true;
+  }
+}
+
+// A row that fits on chip is read once and written once, which no sequence of passes can beat.
 inline SortAlgorithm choose_sort_algorithm(const SortProblem& problem, SortAlgorithm requested, const DeviceTraits& traits) {
-  if (requested == SortAlgorithm::kBuckets && !bucket_sort_can_run(problem, traits)) return SortAlgorithm::kRadix;
-  if (requested != SortAlgorithm::kAuto) return requested;
-  if (sort_plan_detail::grid_is_faster(problem, traits)) return SortAlgorithm::kGrid;
-  if (problem.whole_key() && problem.length <= row_sort_max_length(problem.key.bytes, traits)) return SortAlgorithm::kRows;
+  const auto can_run = [&](SortAlgorithm algorithm) { return on_chip_sort_can_run(algorithm, problem, traits); };
+  if (requested != SortAlgorithm::kAuto) return can_run(requested) ? requested : SortAlgorithm::kRadix;
+  if (sort_plan_detail::grid_is_faster(problem, traits) && can_run(SortAlgorithm::kGrid)) return SortAlgorithm::kGrid;
+  if (can_run(SortAlgorithm::kRows)) return SortAlgorithm::kRows;
   if (sort_plan_detail::kBucketsAreChosen && sort_plan_detail::buckets_are_faster(problem, traits)) return SortAlgorithm::kBuckets;
   return SortAlgorithm::kRadix;
 }

@@ -7,6 +7,7 @@ each tensor and each workspace is an allocation of its own, and one element too 
 
 # ruff: noqa: B023 (the functions made in loops are called there and then)
 
+import numpy as np
 import torch
 from cases import make, two_sorted
 from reference import (
@@ -16,6 +17,7 @@ from reference import (
     assert_values,
     cat_bits_last,
     co_ranks,
+    numpy_keys,
     stable_order,
     window_order,
 )
@@ -25,6 +27,8 @@ import torch_gpusort as gs
 # Lengths of rows: several rows to a warp, to a block, one block with ever larger tiles, one tile of the radix passes, several tiles.
 ROWS = ((70, 7), (9, 33), (5, 300), (3, 1025), (2, 5000), (2, 20_481))
 ARRAYS = (1, 2, 40_000, 150_001)
+# Rows for each family by name, among them some that a family leaves to the radix sort.
+BY_NAME = ((40, 50), (3, 3000), (30_000,), (2, 40_000))
 # (length of a, length of b), leading dims: nothing, next to nothing, one tile, several, very uneven, several rows.
 MERGES = (((0, 5), ()), ((3, 1), ()), ((1000, 2049), ()), ((30_000, 20_001), ()), ((10, 33_000), ()), ((70, 40), (9,)), ((3000, 999), (3,)))
 
@@ -64,11 +68,12 @@ def run_sorts():
 def run_algorithms():
     calls = 0
     for algorithm in allowed_options(lambda: gs.sort(torch.zeros(1).cuda(), algorithm="no such"), "algorithm"):
-        for shape in ((40, 50), (3, 3000), (30_000,)):
-            x = make("zipf", shape, torch.float32)
-            values, indices = gs.sort(x.cuda(), algorithm=algorithm)
-            assert_stable_sort(x, (values.cpu(), indices.cpu()))
-            calls += 1
+        for shape in BY_NAME:
+            for name, dtype in (("zipf", torch.float32), ("organ_pipe", torch.int64), ("random_bits", torch.float32)):
+                x = make(name, shape, dtype)
+                values, indices = gs.sort(x.cuda(), algorithm=algorithm)
+                assert_stable_sort(x, (values.cpu(), indices.cpu()))
+                calls += 1
     x = make("random_bits", 30_000, torch.float32)
     for kernel in allowed_options(lambda: gs.radix_sort(x.cuda(), kernel="no such"), "kernel"):
         for digit_bits in allowed_options(lambda: gs.radix_sort(x.cuda(), kernel=kernel, digit_bits=3), "digit_bits"):
@@ -139,7 +144,40 @@ def run_merges():
     return calls + 1
 
 
+def run_several_keys():
+    """lexsort (columns that fit one word, that tie, that do not fit), sort_rows, sort_by_key, merge_many, and 16-bit keys by counting."""
+    calls = 0
+    for columns in (
+        (make("uniform", 9000, torch.int16), make("few_bits", 9000, torch.int32)),
+        (make("random_bits", 120_000, torch.int64), make("zipf", 120_000, torch.int64)),
+        (make("random_bits", 9000, torch.float64), make("two_values", 9000, torch.float32), make("uniform", 9000, torch.bool)),
+    ):
+        expected = np.lexsort([numpy_keys(column) for column in columns])
+        assert np.array_equal(gs.lexsort([column.cuda() for column in columns]).cpu().numpy(), expected)
+        calls += 1
+    rows = make("few_bits", (3000, 5), torch.int32)
+    values, indices = gs.sort_rows(rows.cuda())
+    expected = np.lexsort([rows[:, place].numpy() for place in reversed(range(5))])
+    assert np.array_equal(indices.cpu().numpy(), expected) and np.array_equal(values.cpu().numpy(), rows.numpy()[expected])
+    keys, payload = make("zipf", 5000, torch.float32), make("random_bits", 5000, torch.int16)
+    got = gs.sort_by_key(keys.cuda(), payload.cuda())
+    order = stable_order(keys)
+    assert_values(keys, got[0].cpu(), order, -1, "sort_by_key")
+    assert_values(payload, got[1].cpu(), order, -1, "sort_by_key")
+    runs = [gs.sort_keys(part) for part in make("zipf", 20_000, torch.float32).chunk(70)]
+    merged, indices = gs.merge_many([run.cuda() for run in runs], return_indices=True)
+    assert_stable_sort(torch.cat(runs), (merged.cpu(), indices.cpu()))
+    for name, dtype in (("zipf", torch.float16), ("random_bits", torch.float16), ("uniform", torch.int16)):
+        x = make(name, 1 << 20, dtype)
+        assert_values(x, gs.sort_keys(x.cuda()).cpu(), stable_order(x), -1, f"counted {name}")
+        calls += 1
+    ids = make("ids_below_64", 150_001, torch.int64)
+    values, indices = gs.radix_sort(ids.cuda())
+    assert_stable_sort(ids, (values.cpu(), indices.cpu()))
+    return calls + 5
+
+
 if __name__ == "__main__":
-    total = run_sorts() + run_algorithms() + run_layouts() + run_windows() + run_merges()
+    total = run_sorts() + run_several_keys() + run_algorithms() + run_layouts() + run_windows() + run_merges()
     torch.cuda.synchronize()
     print(f"SANITIZER SET: {total} calls, all results right")

@@ -29,6 +29,30 @@ void check_steps(const SortProblem& problem, const SortExplanation& explanation)
   }
 }
 
+// Every shape to 2^40 elements has a plan that a device can run, whatever the device has of shared memory and clusters.
+void check_every_shape_on_every_device() {
+  DeviceTraits ampere, ada;
+  ampere.sm_count = 108, ampere.shared_bytes_per_block = 166912, ampere.shared_bytes_per_sm = 167936, ampere.compute_major = 8;
+  ada.sm_count = 128, ada.shared_bytes_per_block = 101376, ada.shared_bytes_per_sm = 102400, ada.compute_major = 8, ada.compute_minor = 9;
+  for (const DeviceTraits& traits : {DeviceTraits(), ampere, ada}) {
+    for (const int key_bytes : {1, 2, 4, 8}) {
+      for (int64_t length = 1; length <= int64_t{1} << 40; length = length < 70 ? length + 1 : length + length / 3) {
+        for (int64_t rows = 1; rows <= (int64_t{1} << 40) / length; rows = rows * 5 + 1) {
+          const SortProblem problem = make_problem(key_bytes, rows, length);
+          const SortExplanation explanation = explain_sort(problem, SortAlgorithm::kAuto, traits);
+          CHECK(!explanation.steps.empty() && explanation.steps.back().bytes_written == explain_detail::output_bytes(problem));
+          // At most two copies of keys and indices; tables are a constant and a few bytes for each row or tile.
+          CHECK(explanation.workspace_bytes >= 0);
+          CHECK(explanation.workspace_bytes / (problem.numel() + (1 << 22)) <= 2 * (key_bytes + 8) + 8);
+          for (const ExplainedStep& step : explanation.steps) {
+            CHECK(step.blocks >= 0 && step.threads <= 1024 && step.shared_bytes <= traits.shared_bytes_per_block);
+          }
+        }
+      }
+    }
+  }
+}
+
 void check_the_choice_is_the_planners() {
   const DeviceTraits traits;
   for (int key_bytes : {1, 2, 4, 8}) {
@@ -151,6 +175,7 @@ void check_other_devices() {
 }  // namespace
 
 int main() {
+  check_every_shape_on_every_device();
   check_the_choice_is_the_planners();
   check_clusters_are_named();
   check_named_algorithms();

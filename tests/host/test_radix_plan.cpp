@@ -87,13 +87,14 @@ void check_tiles(const SortProblem& problem, const DeviceTraits& device, const R
   CHECK(plan.histogram_chunk >= 4096 && plan.histogram_chunk * problem.key.bytes <= 65536);
 }
 
-// 65536 counters, the ends of as many runs, and their patterns.
-void check_counting(const RadixPlan& plan) {
+// 65536 counters, the ends of as many runs, their patterns, and a mark for every whole tile of the input.
+void check_counting(const SortProblem& problem, const RadixPlan& plan) {
   CHECK(plan.cleared_bytes >= plan.counts_offset + 65536 * 4);
   CHECK(plan.counts_offset >= 256 && plan.counts_offset % 256 == 0);
   CHECK(plan.runs_offset >= plan.cleared_bytes && plan.runs_offset % 256 == 0);
   CHECK(plan.run_patterns_offset >= plan.runs_offset + 65536 * 4 && plan.run_patterns_offset % 256 == 0);
-  CHECK(plan.workspace_bytes >= plan.run_patterns_offset + 65536 * 2);
+  CHECK(plan.tile_marks_offset >= plan.run_patterns_offset + 65536 * 2 && plan.tile_marks_offset % 256 == 0);
+  CHECK(plan.workspace_bytes >= plan.tile_marks_offset + problem.length / kCountedTile);
   CHECK(plan.workspace_bytes < 1 << 20);
   CHECK(plan.grid[0] >= 1);
 }
@@ -124,7 +125,7 @@ void check_all_shapes() {
           const int64_t shortest_counted = int64_t{1} << (rows == 1 ? 20 : 22);
           CHECK(plan.counted == (key_bytes == 2 && index_bytes == 0 && length >= shortest_counted && length <= kMaxNarrowLength));
           if (plan.counted) {
-            check_counting(plan);
+            check_counting(problem, plan);
             continue;
           }
           CHECK(plan.passes == key_bytes);

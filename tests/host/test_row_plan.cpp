@@ -98,7 +98,7 @@ void check_clusters() {
     for (int64_t rows : {1, 2, 16, 17, 1000}) {
       for (int64_t length = 1; length <= 16384; ++length) {
         const RowPlan plan = plan_row_sort(problem_of(key_bytes, rows, length), h200);
-        const bool clusters = rows <= 16 && length >= gpusort::row_shapes::kClusterMinLength && length <= 4096;
+        const bool clusters = rows <= 16 && length >= (key_bytes == 8 ? 1025 : 513) && length <= 4096;
         all = all && (plan.cluster_threads > 0) == clusters;
         all = all && plan_row_sort(problem_of(key_bytes, rows, length), old).cluster_threads == 0;
         if (!clusters) continue;
@@ -112,6 +112,8 @@ void check_clusters() {
   CHECK(all);
   CHECK(plan_row_sort(problem_of(4, 1, 1024), h200).cluster_threads == 128);
   CHECK(plan_row_sort(problem_of(4, 1, 1025), h200).cluster_threads == 256);
+  CHECK(plan_row_sort(problem_of(8, 16, 1024), h200).cluster_threads == 0);
+  CHECK(plan_row_sort(problem_of(8, 16, 1025), h200).cluster_threads == 256);
   CHECK(plan_row_sort(problem_of(8, 16, 4096), h200).cluster_threads == 512);
 }
 

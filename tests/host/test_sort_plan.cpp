@@ -2,6 +2,7 @@
 #include "../../csrc/plan/sort_plan.h"
 
 #include <cstdint>
+#include <string>
 
 #include "check.h"
 #include "problems.h"
@@ -55,10 +56,27 @@ void check_what_is_left_to_others() {
   CHECK(chosen(window, SortAlgorithm::kBuckets) == SortAlgorithm::kRadix);
 }
 
+// By name, a family runs the shapes that it takes, and no other.
+void check_names() {
+  SortAlgorithm algorithm;
+  CHECK(parse_sort_algorithm("rows", &algorithm) && algorithm == SortAlgorithm::kRows);
+  CHECK(chosen(make_problem(4, 10, 4096), algorithm) == SortAlgorithm::kRows);
+  CHECK(chosen(make_problem(4, 10, 1 << 20), algorithm) == SortAlgorithm::kRadix);
+  CHECK(parse_sort_algorithm("grid", &algorithm) && algorithm == SortAlgorithm::kGrid);
+  CHECK(chosen(make_problem(4, 1, 4096), algorithm) == SortAlgorithm::kGrid);
+  CHECK(chosen(make_problem(4, 1, 1 << 24), algorithm) == SortAlgorithm::kRadix);
+  CHECK(parse_sort_algorithm("buckets", &algorithm) && algorithm == SortAlgorithm::kBuckets);
+  CHECK(!parse_sort_algorithm("quick", &algorithm) && !parse_sort_algorithm("", &algorithm));
+  for (const char* name : {"auto", "radix", "merge", "bitonic", "sample", "rows", "grid", "buckets"}) {
+    CHECK(std::string(kSortAlgorithmNames).find(std::string("'") + name + "'") != std::string::npos);
+  }
+}
+
 }  // namespace
 
 int main() {
   check_long_rows();
   check_what_is_left_to_others();
+  check_names();
   return report();
 }

@@ -2,7 +2,7 @@
 //
 //   count   each block counts in shared memory, two 16-bit counters to a word, and adds them up in global memory at the end
 //   number  the counts, in the order of the keys, become runs: what was not counted is left out, so a run is its pattern and its end
-//   write   each block takes chunks of the output and finds for every 16 bytes the run that they begin in
+//   write   each block takes chunks of the output and finds for every 16 bytes, in shared memory, the run that they begin in
 //   equal   keys of equal code but different patterns (both zeros, several NaNs) have been written in one order: equal_codes.h brings them
 //           into that of the input, if the counts show that there are such
 //
@@ -38,6 +38,7 @@ constexpr uint32_t kTileVectors = kCountThreads * kBatch;
 constexpr uint32_t kCounterWords = kPatterns / 2;
 constexpr uint32_t kTopOfCounter = 1 << 15;
 static_assert(kTileVectors * kPerVector <= kTopOfCounter, "see the file's header");
+static_assert(kTileVectors * kPerVector == kCountedTile, "the plan and the kernel agree");
 // Of 32 keys at least so many are equal to the first, or to the first that differs from it: then atomics on one counter, which are served
 // one lane at a time, cost more than ballots.
 constexpr int kManyEqual = 10;
@@ -50,6 +51,10 @@ struct CountArguments {
   const uint16_t* tail;
   uint32_t tail_keys;
   uint32_t* counts;  // by pattern, zeroed
+  // Floats: marks the tiles that have zeros or NaNs. A NaN is beyond 0x8000 - nan_step without its sign.
+  bool codes_meet;
+  uint32_t nan_step;
+  uint8_t* tile_marks;
 };
 
 // Counter of a pattern: patterns that differ by 2^15 share a word. The low five bits are mixed with the next, or keys whose low bits are
@@ -60,6 +65,12 @@ __device__ __forceinline__ uint32_t counter_word(uint32_t pattern) {
 }
 __device__ __forceinline__ uint32_t pattern_of_word(uint32_t word) {
   return word ^ (word >> 5 & 31);
+}
+
+// Not 0 in bits 15 and 31: zeros and NaNs among two keys.
+__device__ __forceinline__ uint32_t zeros_and_nans(uint32_t two, uint32_t nan_step) {
+  const uint32_t magnitudes = two & 0x7fff7fffu;
+  return (magnitudes - 0x00010001u & ~magnitudes) | magnitudes + nan_step * 0x00010001u;
 }
 
 struct KeyCounters {
@@ -166,7 +177,17 @@ __global__ void __launch_bounds__(kCountThreads, 1) count_patterns_kernel(const 
 #pragma unroll
       for (int b = 0; b < kBatch; ++b) block.add_vector(tile[b]);
     }
-    __syncthreads();
+    if (arguments.codes_meet) {
+      uint32_t found = 0;
+#pragma unroll
+      for (int b = 0; b < kBatch; ++b) {
+        for (uint32_t two : {tile[b].x, tile[b].y, tile[b].z, tile[b].w}) found |= zeros_and_nans(two, arguments.nan_step);
+      }
+      const bool any = __syncthreads_or((found & 0x80008000u) != 0) != 0;
+      if (thread == 0) arguments.tile_marks[first / kTileVectors] = any;
+    } else {
+      __syncthreads();
+    }
   }
   // The ragged tile, and the ends outside the vectors.
 #pragma unroll 1
@@ -242,66 +263,99 @@ __global__ void __launch_bounds__(kNumberThreads)
 // ---- write --------------------------------------------------------------------------------------------------------------------------
 
 constexpr int kWriteThreads = 256;
-constexpr int kWindow = kWriteThreads;  // runs that a block looks at in shared memory, one per thread
-constexpr uint32_t kChunk = 8192;       // keys that a block writes at a time
+constexpr int kWriteWarps = kWriteThreads / 32;
+constexpr int kWriteBlocksPerSm = 8;
+constexpr uint32_t kChunk = 4096;  // keys that a block writes at a time
+static_assert(kChunk < kPatterns, "ends of runs in a chunk have 16 bits");
 
-// The first run from `run` on that ends after `position`, among `count` of them. `ends` is nowhere smaller than the end before it.
-__device__ __forceinline__ uint32_t run_after(const uint32_t* ends, uint32_t run, uint32_t count, uint32_t position) {
-  while (count > 0) {
-    const uint32_t half = count / 2;
-    if (ends[run + half] <= position) {
-      run += half + 1;
-      count -= half + 1;
-    } else {
-      count = half;
-    }
+// The first run that ends after `position`, or the last one. The 16 lanes of each half of a warp look for one; all lanes call.
+__device__ __forceinline__ uint32_t run_after(const uint32_t* ends, uint32_t number, uint32_t position) {
+  const uint32_t lane = threadIdx.x % 16, half = threadIdx.x & 16;
+  uint32_t low = 0, high = number - 1;  // runs before `low` end too early, `high` does not
+  while (__any_sync(~0u, low < high)) {
+    const uint32_t step = (high - low - 1) / 16 + 1;
+    const uint32_t probe = low + lane * step;
+    const uint32_t early = __popc(__ballot_sync(~0u, probe < high && ends[probe] <= position) >> half & 0xffff);
+    if (low >= high) continue;
+    high = min(high, low + early * step);
+    if (early != 0) low += (early - 1) * step + 1;
   }
-  return run;
+  return low;
 }
 
-__global__ void __launch_bounds__(kWriteThreads) write_runs_kernel(const Runs runs, uint16_t* keys, const uint32_t length) {
-  __shared__ uint32_t window_ends[kWindow];
-  const uint32_t number = *runs.number;
+// Chunks are dealt out to the blocks one at a time: those of many short runs lie together and take longer. A block finds the runs of as
+// many of its chunks as it has warps at one go, and keeps those of one chunk in shared memory.
+__global__ void __launch_bounds__(kWriteThreads, kWriteBlocksPerSm)
+    write_runs_kernel(const Runs runs, uint16_t* keys, const uint32_t length) {
+  __shared__ uint32_t ends_and_patterns[kChunk];
+  __shared__ uint32_t first_runs[kWriteWarps], last_runs[kWriteWarps];
+  const uint32_t number = *runs.number, warp = threadIdx.x / 32;
   const uint32_t misaligned = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(keys) & 15) / 2;
   const uint64_t chunks = (static_cast<uint64_t>(length) + misaligned + kChunk - 1) / kChunk;
-  const uint64_t first_chunk = chunks * blockIdx.x / gridDim.x, end_chunk = chunks * (blockIdx.x + 1) / gridDim.x;
-  uint32_t window = 0;  // the run that the chunk begins in
-  for (uint64_t chunk = first_chunk; chunk < end_chunk; ++chunk) {
-    const int64_t chunk_first = static_cast<int64_t>(chunk * kChunk) - misaligned;
-    const uint32_t chunk_begin = static_cast<uint32_t>(max(chunk_first, int64_t{0}));
-    const uint32_t chunk_end = static_cast<uint32_t>(min(chunk_first + kChunk, static_cast<int64_t>(length)));
-    if (chunk == first_chunk) window = run_after(runs.ends, 0, number, chunk_begin);
-    const uint32_t own_end = window + threadIdx.x < number ? runs.ends[window + threadIdx.x] : length;
-    __syncthreads();  // nobody reads the window before
-    window_ends[threadIdx.x] = own_end;
-    // Runs of the window that end inside the chunk: if all do, the chunk has more runs than the window.
-    const uint32_t ended = __syncthreads_count(own_end <= chunk_end && window + threadIdx.x < number);
-    const bool in_window = ended < kWindow;
-#pragma unroll 1
-    for (uint32_t vector = threadIdx.x; vector < kChunk / kPerVector; vector += kWriteThreads) {
-      const int64_t first = chunk_first + vector * kPerVector;
-      if (first >= length) break;
-      const uint32_t begin = static_cast<uint32_t>(max(first, int64_t{0}));
-      const uint32_t end = static_cast<uint32_t>(min(first + kPerVector, static_cast<int64_t>(length)));
-      uint32_t run = in_window ? window + run_after(window_ends, 0, ended, begin) : run_after(runs.ends, window, number - window, begin);
-      uint32_t run_end = runs.ends[run];
-      const uint32_t pattern = runs.patterns[run];
-      if (end - begin == kPerVector && run_end >= end) {
-        const uint32_t two = pattern * 0x00010001u;
-        *reinterpret_cast<uint4*>(keys + begin) = make_uint4(two, two, two, two);
-        continue;
-      }
-#pragma unroll 1
-      for (uint32_t i = begin; i < end; ++i) {
-        if (run_end <= i) run_end = runs.ends[++run];
-        keys[i] = runs.patterns[run];
-      }
+  // Positions in the row; chunks begin at multiples of 16 bytes, the first one perhaps before the row.
+  auto chunk_first = [&](uint64_t chunk) { return static_cast<int64_t>(chunk * kChunk) - misaligned; };
+  auto chunk_begin = [&](uint64_t chunk) { return static_cast<uint32_t>(max(chunk_first(chunk), int64_t{0})); };
+  auto chunk_end = [&](uint64_t chunk) { return static_cast<uint32_t>(min(chunk_first(chunk) + kChunk, static_cast<int64_t>(length))); };
+  for (uint64_t batch = blockIdx.x; batch < chunks; batch += static_cast<uint64_t>(gridDim.x) * kWriteWarps) {
+    const uint64_t searched = batch + static_cast<uint64_t>(gridDim.x) * warp;
+    if (searched < chunks) {
+      const bool for_end = (threadIdx.x & 16) != 0;
+      const uint32_t run = run_after(runs.ends, number, for_end ? chunk_end(searched) - 1 : chunk_begin(searched));
+      if (threadIdx.x % 16 == 0) (for_end ? last_runs : first_runs)[warp] = run;
     }
-    window = in_window ? window + ended : run_after(runs.ends, window, number - window, chunk_end);
+    __syncthreads();
+#pragma unroll 1
+    for (int k = 0; k < kWriteWarps; ++k) {
+      const uint64_t chunk = batch + static_cast<uint64_t>(gridDim.x) * k;
+      if (chunk >= chunks) break;
+      const uint32_t begin = chunk_begin(chunk), end = chunk_end(chunk);
+      const uint32_t first_run = first_runs[k], count = last_runs[k] - first_run + 1;
+      for (uint32_t run = threadIdx.x; run < count; run += kWriteThreads) {
+        const uint32_t run_end = min(runs.ends[first_run + run], end) - begin;
+        ends_and_patterns[run] = run_end << 16 | runs.patterns[first_run + run];
+      }
+      __syncthreads();
+#pragma unroll 1
+      for (uint32_t vector = threadIdx.x; vector < kChunk / kPerVector; vector += kWriteThreads) {
+        const int64_t vector_first = chunk_first(chunk) + vector * kPerVector;
+        if (vector_first >= end) break;
+        const uint32_t from = static_cast<uint32_t>(max(vector_first, int64_t{0})) - begin;
+        const uint32_t to = static_cast<uint32_t>(min(vector_first + kPerVector, static_cast<int64_t>(end))) - begin;
+        uint32_t run = 0, left = count - 1;  // the first run that ends after `from`: bisection
+        while (left > 0) {
+          const uint32_t half = left / 2;
+          const bool early = ends_and_patterns[run + half] >> 16 <= from;
+          run += early ? half + 1 : 0;
+          left = early ? left - half - 1 : half;
+        }
+        uint32_t entry = ends_and_patterns[run];
+        if (to - from == kPerVector) {
+          uint32_t words[kPerVector / 2];
+          if (entry >> 16 >= to) {
+#pragma unroll
+            for (int i = 0; i < kPerVector / 2; ++i) words[i] = (entry & 0xffff) * 0x00010001u;
+          } else {
+#pragma unroll
+            for (int i = 0; i < kPerVector; ++i) {
+              if (entry >> 16 <= from + i) entry = ends_and_patterns[++run];
+              words[i / 2] = i % 2 == 0 ? entry & 0xffff : words[i / 2] | entry << 16;
+            }
+          }
+          *reinterpret_cast<uint4*>(keys + begin + from) = make_uint4(words[0], words[1], words[2], words[3]);
+          continue;
+        }
+#pragma unroll 1
+        for (uint32_t i = from; i < to; ++i) {
+          if (entry >> 16 <= i) entry = ends_and_patterns[++run];
+          keys[begin + i] = static_cast<uint16_t>(entry);
+        }
+      }
+      __syncthreads();  // before the next chunk's runs, and the next batch's
+    }
   }
 }
 
-cudaError_t launch_count(const uint16_t* keys, uint64_t length, uint32_t* counts, int sm_count, cudaStream_t stream) {
+CountArguments count_arguments(const uint16_t* keys, uint64_t length) {
   CountArguments arguments;
   const uint32_t misaligned = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(keys) & 15) / 2;
   arguments.head = keys;
@@ -310,7 +364,10 @@ cudaError_t launch_count(const uint16_t* keys, uint64_t length, uint32_t* counts
   arguments.vectors = (length - arguments.head_keys) / kPerVector;
   arguments.tail = arguments.keys + arguments.vectors * kPerVector;
   arguments.tail_keys = static_cast<uint32_t>((length - arguments.head_keys) % kPerVector);
-  arguments.counts = counts;
+  return arguments;
+}
+
+cudaError_t launch_count(const CountArguments& arguments, int sm_count, cudaStream_t stream) {
   static std::atomic<uint64_t> prepared{0};
   const cudaError_t error = allow_shared_memory(count_patterns_kernel, kCountingSharedBytes, prepared);
   if (error != cudaSuccess) return error;
@@ -339,15 +396,21 @@ cudaError_t launch_counting_sort_16(const SortProblem& problem, const RadixPlan&
     arguments.keys_in = static_cast<const uint16_t*>(problem.keys_in) + row * problem.length;
     arguments.keys_out = static_cast<uint16_t*>(problem.keys_out) + row * problem.length;
     cudaError_t error = cudaMemsetAsync(workspace, 0, static_cast<size_t>(plan.cleared_bytes), stream);
-    if (error == cudaSuccess) error = launch_count(arguments.keys_in, arguments.length, counts, blocks, stream);
+    CountArguments count = count_arguments(arguments.keys_in, arguments.length);
+    count.counts = counts;
+    count.codes_meet = codes_meet;
+    count.nan_step = 0x8000u - static_cast<uint16_t>(arguments.order.clamp - arguments.order.zero);
+    count.tile_marks = reinterpret_cast<uint8_t*>(base + plan.tile_marks_offset);
+    if (error == cudaSuccess) error = launch_count(count, blocks, stream);
     if (error != cudaSuccess) return error;
     number_runs_kernel<<<kPatterns / kNumberThreads, kNumberThreads, 0, stream>>>(PatternOrder{arguments.order}, counts, runs, control);
     error = cudaGetLastError();
     if (error != cudaSuccess) return error;
-    write_runs_kernel<<<blocks * 8, kWriteThreads, 0, stream>>>(runs, arguments.keys_out, arguments.length);
+    write_runs_kernel<<<blocks * kWriteBlocksPerSm, kWriteThreads, 0, stream>>>(runs, arguments.keys_out, arguments.length);
     error = cudaGetLastError();
+    const SuspectSpans suspects{count.tile_marks, count.vectors / kTileVectors, kTileVectors * 16};
     if (error == cudaSuccess && codes_meet)
-      error = launch_equal_codes(arguments, reinterpret_cast<uint2*>(counts), blocks * 4, stream);  // nobody needs the counts any more
+      error = launch_equal_codes(arguments, suspects, counts, blocks * 4, stream);  // nobody needs the counts and the runs any more
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

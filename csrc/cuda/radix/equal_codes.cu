@@ -1,10 +1,11 @@
 // See equal_codes.h.
 //
 // A stable partition of two classes, zeros and clamped keys (NaNs, True), out of each row: blocks take contiguous ranges of tiles, a tile
-// being a part of one row. The first kernel counts each block's keys of both classes in the last row of its range. The second one knows
-// from these counts where in its class each of its keys stands, and writes it there; where a class begins in the sorted row is found by a
-// search for its code, 32 places at a time. Other blocks may write meanwhile, but nobody changes a code. Cost when there is something to
-// do: two reads of the input, one write of the keys of both classes.
+// being a part of one row. The first kernel marks the tiles that have keys of the classes, and counts each block's in the last row of its
+// range. The second one knows from these counts where in its class each of its keys stands, gathers the keys of a marked tile in shared
+// memory and writes them there; where a class begins in the sorted row is found by a search for its code, 32 places at a time. Other blocks
+// may write meanwhile, but nobody changes a code. Cost when there is something to do: a read of the input, a read of the tiles that are
+// marked, one write of the keys of both classes.
 #include "equal_codes.h"
 
 #include <cuda_runtime.h>
@@ -33,11 +34,16 @@ struct InputTiles {
   static constexpr uint32_t kItems = kTileBytes / sizeof(Key);
 
   const PassArguments<Key>& arguments;
+  Key magnitude;  // the bits but for a float's sign
+  Key most;       // keys in no class: (magnitude - 1) is smaller. Others may be in one
   uint64_t per_row;
   uint64_t begin, end;  // of this block
 
   __device__ __forceinline__ explicit InputTiles(const PassArguments<Key>& a) : arguments(a) {
     per_row = (static_cast<uint64_t>(a.length) + kPerVector - 1) / kItems + 1;
+    const KeyOrder<Key>& order = arguments.order;
+    magnitude = static_cast<Key>(static_cast<Key>(~Key{0}) >> (order.zero != 0 ? 1 : 0));
+    most = static_cast<Key>(order.clamp - order.zero - 1);
     begin = begin_of_block(blockIdx.x);
     end = begin_of_block(blockIdx.x + 1);
   }
@@ -45,11 +51,30 @@ struct InputTiles {
   __device__ __forceinline__ uint64_t begin_of_block(uint32_t block) const { return per_row * arguments.rows * block / gridDim.x; }
   __device__ __forceinline__ const Key* row(uint64_t number) const { return arguments.keys_in + number * arguments.length; }
 
+  __device__ __forceinline__ uint32_t misalignment(const Key* row) const {
+    return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(row) & 15) / sizeof(Key);
+  }
+
   // Position in the row of the first key of this thread's vector; may lie before the row.
   __device__ __forceinline__ int64_t vector_position(uint64_t tile, const Key* row, int round) const {
-    const uint32_t misaligned = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(row) & 15) / sizeof(Key);
     const uint64_t first = tile % per_row * kItems + (round * kThreads + threadIdx.x) * kPerVector;
-    return static_cast<int64_t>(first) - misaligned;
+    return static_cast<int64_t>(first) - misalignment(row);
+  }
+
+  // Does the tile lie in its row as a whole?
+  __device__ __forceinline__ bool inside(uint64_t tile, const Key* row) const {
+    const int64_t first = static_cast<int64_t>(tile % per_row * kItems) - misalignment(row);
+    return first >= 0 && first + kItems <= arguments.length;
+  }
+
+  // What is known before: may the tile have keys of the classes?
+  __device__ __forceinline__ bool suspected(uint64_t tile, const SuspectSpans& suspects) const {
+    if (suspects.marks == nullptr) return true;
+    const uint64_t before = misalignment(arguments.keys_in) == 0 ? 0 : 16;  // bytes of the tiles before the first span
+    const uint64_t first = tile * kTileBytes;
+    if (first < before) return true;
+    const uint64_t first_span = (first - before) / suspects.bytes, last_span = (first - before + kTileBytes - 1) / suspects.bytes;
+    return last_span >= suspects.spans || (suspects.marks[first_span] | suspects.marks[last_span]) != 0;
   }
 
   __device__ __forceinline__ void classify(Key bits, int i, ClassMasks& masks) const {
@@ -59,20 +84,43 @@ struct InputTiles {
     if (ordered >= order.clamp) masks.clamped |= 1u << i;
   }
 
-  __device__ __forceinline__ ClassMasks masks_of(const Key* row, int64_t position) const {
+  __device__ __forceinline__ ClassMasks masks_of(const uint4& vector) const {
     ClassMasks masks;
-    if (position >= 0 && position + kPerVector <= arguments.length) {
-      const uint4 vector = *reinterpret_cast<const uint4*>(row + position);
+    bool any = false;
 #pragma unroll
-      for (int i = 0; i < kPerVector; ++i) classify(key_of_vector<Key>(vector, i), i, masks);
-    } else {
-#pragma unroll 1
-      for (int i = 0; i < kPerVector; ++i) {
-        if (position + i >= 0 && position + i < arguments.length) classify(row[position + i], i, masks);
-      }
-    }
+    for (int i = 0; i < kPerVector; ++i) any |= static_cast<Key>((key_of_vector<Key>(vector, i) & magnitude) - 1) >= most;
+    if (!any) return masks;
+#pragma unroll
+    for (int i = 0; i < kPerVector; ++i) classify(key_of_vector<Key>(vector, i), i, masks);
     return masks;
   }
+
+  // This thread's vectors, and which of their keys belong to the classes.
+  __device__ __forceinline__ void read(uint64_t tile, const Key* row, uint4 (&vectors)[kRounds], ClassMasks (&masks)[kRounds]) const {
+    if (inside(tile, row)) {
+#pragma unroll
+      for (int round = 0; round < kRounds; ++round)
+        vectors[round] = *reinterpret_cast<const uint4*>(row + vector_position(tile, row, round));
+#pragma unroll
+      for (int round = 0; round < kRounds; ++round) masks[round] = masks_of(vectors[round]);
+    } else {
+#pragma unroll
+      for (int round = 0; round < kRounds; ++round) {
+        const int64_t position = vector_position(tile, row, round);
+        masks[round] = ClassMasks{};
+#pragma unroll 1
+        for (int i = 0; i < kPerVector; ++i) {
+          if (position + i >= 0 && position + i < arguments.length) classify(row[position + i], i, masks[round]);
+        }
+      }
+    }
+  }
+};
+
+// What the first kernel leaves to the second one.
+struct Findings {
+  uint2* block_counts;  // of both classes
+  uint8_t* tile_marks;  // 1: has keys of the classes
 };
 
 // The sum of `value` over the block, for all threads; `sums` has one word per warp.
@@ -89,7 +137,7 @@ __device__ __forceinline__ uint32_t block_sum(uint32_t value, uint32_t* sums) {
 
 template <class Key>
 __global__ void __launch_bounds__(kThreads)
-    count_classes_kernel(const __grid_constant__ PassArguments<Key> arguments, uint2* block_counts) {
+    count_classes_kernel(const __grid_constant__ PassArguments<Key> arguments, const SuspectSpans suspects, const Findings findings) {
   __shared__ uint32_t sums[kWarps];
   if (arguments.control->other_patterns == 0) return;
   const InputTiles<Key> tiles(arguments);
@@ -99,17 +147,24 @@ __global__ void __launch_bounds__(kThreads)
     const uint64_t number = tile / tiles.per_row;
     if (number != current) counts = make_uint2(0, 0);
     current = number;
-    const Key* row = tiles.row(number);
+    bool any = false;
+    if (tiles.suspected(tile, suspects)) {
+      uint4 vectors[kRounds];
+      ClassMasks masks[kRounds];
+      tiles.read(tile, tiles.row(number), vectors, masks);
+      const uint2 before = counts;
 #pragma unroll
-    for (int round = 0; round < kRounds; ++round) {
-      const ClassMasks masks = tiles.masks_of(row, tiles.vector_position(tile, row, round));
-      counts.x += __popc(masks.zeros);
-      counts.y += __popc(masks.clamped);
+      for (int round = 0; round < kRounds; ++round) {
+        counts.x += __popc(masks[round].zeros);
+        counts.y += __popc(masks[round].clamped);
+      }
+      any = __syncthreads_or(counts.x != before.x || counts.y != before.y) != 0;
     }
+    if (threadIdx.x == 0) findings.tile_marks[tile] = any;
   }
   counts.x = block_sum(counts.x, sums);
   counts.y = block_sum(counts.y, sums);
-  if (threadIdx.x == 0) block_counts[blockIdx.x] = counts;
+  if (threadIdx.x == 0) findings.block_counts[blockIdx.x] = counts;
 }
 
 // How many keys of a sorted row have a smaller code. All lanes of a warp call.
@@ -128,11 +183,12 @@ __device__ uint32_t count_before(const KeyOrder<Key>& order, const Key* keys, ui
 }
 
 template <class Key>
-__global__ void __launch_bounds__(kThreads)
-    write_classes_kernel(const __grid_constant__ PassArguments<Key> arguments, const uint2* block_counts) {
+__global__ void __launch_bounds__(kThreads, 2)
+    write_classes_kernel(const __grid_constant__ PassArguments<Key> arguments, const Findings findings) {
   __shared__ uint32_t sums[kWarps];
   __shared__ uint32_t warp_counts[kRounds * kWarps];  // of one tile, in the order of the keys: zeros, and clamped keys from bit 16 on
   __shared__ uint32_t class_starts[2];
+  __shared__ Key gathered[InputTiles<Key>::kItems];  // of one tile: zeros, then clamped keys
   static_assert(InputTiles<Key>::kItems < 65536, "two counts share a word");
   if (arguments.control->other_patterns == 0) return;
   const KeyOrder<Key>& order = arguments.order;
@@ -141,6 +197,7 @@ __global__ void __launch_bounds__(kThreads)
   uint64_t current = ~uint64_t{0};
   uint32_t next_zero = 0, next_clamped = 0;  // positions in the row
   for (uint64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+    if (findings.tile_marks[tile] == 0) continue;
     const uint64_t number = tile / tiles.per_row;
     const Key* row = tiles.row(number);
     Key* row_out = arguments.keys_out + number * arguments.length;
@@ -150,8 +207,8 @@ __global__ void __launch_bounds__(kThreads)
       if (row_begin < tile) {
         for (uint32_t block = thread; block < blockIdx.x; block += kThreads) {
           if (tiles.begin_of_block(block + 1) <= row_begin) continue;
-          before.x += block_counts[block].x;
-          before.y += block_counts[block].y;
+          before.x += findings.block_counts[block].x;
+          before.y += findings.block_counts[block].y;
         }
       }
       if (warp < 2) {
@@ -165,14 +222,10 @@ __global__ void __launch_bounds__(kThreads)
       next_clamped = class_starts[1] + before.y;
       current = number;
     }
+    uint4 vectors[kRounds];
     ClassMasks masks[kRounds];
-    uint32_t own_before[kRounds], any = 0;
-#pragma unroll
-    for (int round = 0; round < kRounds; ++round) {
-      masks[round] = tiles.masks_of(row, tiles.vector_position(tile, row, round));
-      any |= masks[round].zeros | masks[round].clamped;
-    }
-    if (!__syncthreads_or(any != 0)) continue;
+    uint32_t own_before[kRounds];
+    tiles.read(tile, row, vectors, masks);
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
       const uint32_t count = __popc(masks[round].zeros) | __popc(masks[round].clamped) << 16;
@@ -194,33 +247,46 @@ __global__ void __launch_bounds__(kThreads)
         total += warp_counts[round * kWarps + other];
       }
     }
+    const uint32_t zeros = total & 0xffff, clamped = total >> 16;
+    const bool inside = tiles.inside(tile, row);
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
+      if ((masks[round].zeros | masks[round].clamped) == 0) continue;
       const int64_t position = tiles.vector_position(tile, row, round);
-      uint32_t zero_at = next_zero + (own_before[round] & 0xffff), clamped_at = next_clamped + (own_before[round] >> 16);
-      for (uint32_t left = masks[round].zeros; left != 0; left &= left - 1) row_out[zero_at++] = row[position + __ffs(left) - 1];
-      for (uint32_t left = masks[round].clamped; left != 0; left &= left - 1) row_out[clamped_at++] = row[position + __ffs(left) - 1];
+      uint32_t zero_at = own_before[round] & 0xffff, clamped_at = zeros + (own_before[round] >> 16);
+#pragma unroll
+      for (int i = 0; i < InputTiles<Key>::kPerVector; ++i) {
+        const bool is_zero = masks[round].zeros >> i & 1, is_clamped = masks[round].clamped >> i & 1;
+        if (!is_zero && !is_clamped) continue;
+        const Key key = inside ? key_of_vector<Key>(vectors[round], i) : row[position + i];
+        gathered[is_zero ? zero_at++ : clamped_at++] = key;
+      }
     }
-    next_zero += total & 0xffff;
-    next_clamped += total >> 16;
-    __syncthreads();  // the counts are read before the next tile's are written
+    __syncthreads();
+    for (uint32_t i = thread; i < zeros; i += kThreads) row_out[next_zero + i] = gathered[i];
+    for (uint32_t i = thread; i < clamped; i += kThreads) row_out[next_clamped + i] = gathered[zeros + i];
+    next_zero += zeros;
+    next_clamped += clamped;
+    __syncthreads();  // the gathered keys and the counts are read before the next tile's are written
   }
 }
 
 }  // namespace
 
 template <class Key>
-cudaError_t launch_equal_codes(const PassArguments<Key>& arguments, uint2* block_counts, int blocks, cudaStream_t stream) {
-  count_classes_kernel<Key><<<blocks, kThreads, 0, stream>>>(arguments, block_counts);
+cudaError_t launch_equal_codes(const PassArguments<Key>& arguments, const SuspectSpans& suspects, void* scratch, int blocks,
+                               cudaStream_t stream) {
+  const Findings findings{static_cast<uint2*>(scratch), reinterpret_cast<uint8_t*>(static_cast<uint2*>(scratch) + blocks)};
+  count_classes_kernel<Key><<<blocks, kThreads, 0, stream>>>(arguments, suspects, findings);
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) return error;
-  write_classes_kernel<Key><<<blocks, kThreads, 0, stream>>>(arguments, block_counts);
+  write_classes_kernel<Key><<<blocks, kThreads, 0, stream>>>(arguments, findings);
   return cudaGetLastError();
 }
 
-template cudaError_t launch_equal_codes(const PassArguments<uint8_t>&, uint2*, int, cudaStream_t);
-template cudaError_t launch_equal_codes(const PassArguments<uint16_t>&, uint2*, int, cudaStream_t);
-template cudaError_t launch_equal_codes(const PassArguments<uint32_t>&, uint2*, int, cudaStream_t);
-template cudaError_t launch_equal_codes(const PassArguments<uint64_t>&, uint2*, int, cudaStream_t);
+template cudaError_t launch_equal_codes(const PassArguments<uint8_t>&, const SuspectSpans&, void*, int, cudaStream_t);
+template cudaError_t launch_equal_codes(const PassArguments<uint16_t>&, const SuspectSpans&, void*, int, cudaStream_t);
+template cudaError_t launch_equal_codes(const PassArguments<uint32_t>&, const SuspectSpans&, void*, int, cudaStream_t);
+template cudaError_t launch_equal_codes(const PassArguments<uint64_t>&, const SuspectSpans&, void*, int, cudaStream_t);
 
 }  // namespace gpusort

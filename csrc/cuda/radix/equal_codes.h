@@ -9,8 +9,17 @@
 
 namespace gpusort {
 
-// Serves whole keys. `block_counts` has room for one word of 64 bits per block.
+// Parts of one row that may have such keys: a mark for each `bytes` bytes from the first multiple of 16 bytes in the row on, `spans` of
+// them. Nothing is known of what lies before and after. Without marks nothing is known at all.
+struct SuspectSpans {
+  const uint8_t* marks = nullptr;
+  uint64_t spans = 0;
+  uint64_t bytes = 1;
+};
+
+// Serves whole keys. `scratch` has room for 8 bytes per block, and one for each 32 KB of a row and two more for each row.
 template <class Key>
-cudaError_t launch_equal_codes(const PassArguments<Key>& arguments, uint2* block_counts, int blocks, cudaStream_t stream);
+cudaError_t launch_equal_codes(const PassArguments<Key>& arguments, const SuspectSpans& suspects, void* scratch, int blocks,
+                               cudaStream_t stream);
 
 }  // namespace gpusort

@@ -190,7 +190,7 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   const bool ambiguous = plan.passes > 0 && arguments.codes_meet && problem.keys_out != nullptr;
   if (plan.indexed) return ambiguous || plan.borrowed_begin >= 0 ? launch_ambiguous_keys(arguments, plan.grid[0] * 4, stream) : cudaSuccess;
   if (!ambiguous || arguments.partial_window()) return cudaSuccess;  // the passes have kept the keys whole
-  return launch_equal_codes(arguments, reinterpret_cast<uint2*>(arguments.look_back[0]), plan.grid[0] * 4, stream);
+  return launch_equal_codes(arguments, SuspectSpans{}, arguments.look_back[0], plan.grid[0] * 4, stream);
 }
 
 template <class Key>
