@@ -15,9 +15,9 @@ struct BucketShape {
 // In order of capacity; a plan's capacity takes the first that holds it.
 constexpr BucketShape kBucketShapes[] = {{64, 16}, {128, 16}, {256, 16}, {512, 16}};
 
-// Large and crowded buckets are noted for another kernel: two counts, then the buckets.
+// Buckets left to other kernels are noted in two lists: two counts, then room for all buckets in each.
 GPUSORT_HD constexpr int64_t bucket_overflow_words(int64_t rows, int64_t buckets_per_row) {
-  return 2 + rows * buckets_per_row;
+  return 2 + 2 * rows * buckets_per_row;
 }
 
 // As many bins as keys, a word before and one behind.

@@ -101,7 +101,7 @@ struct BucketSortPlan {
   int64_t begins_offset = 0;     // [row][bucket + 1]
   int64_t totals_offset = 0;     // [row][bucket]
   int64_t counts_offset = 0;     // [row][tile][bucket]
-  int64_t overflow_offset = 0;   // two counts of buckets that another kernel sorts, and which
+  int64_t overflow_offset = 0;   // two counts of buckets that other kernels sort, and which
   int64_t keys_offset = -1;      // in buckets, when the result holds none
   int64_t indices_offset = -1;
   int64_t spare_keys_offset = -1;  // for buckets above the capacity, when the result has no room that is free until the end
@@ -185,7 +185,7 @@ inline BucketSortPlan plan_bucket_sort(const SortProblem& problem, const DeviceT
   plan.begins_offset = take(used, (buckets + rows) * 4);
   plan.totals_offset = take(used, buckets * 4);
   plan.counts_offset = take(used, buckets * plan.tiles_per_row * 4);
-  plan.overflow_offset = take(used, (buckets + 2) * 4);
+  plan.overflow_offset = take(used, (2 * buckets + 2) * 4);
   if (problem.keys_out == nullptr) plan.keys_offset = take(used, problem.numel() * problem.key.bytes);
   if (problem.indices_out != nullptr) plan.indices_offset = take(used, problem.numel() * 4);
   const bool results_have_room = problem.indices_out != nullptr && problem.index_bytes == 8 && problem.key.bytes <= 4;

@@ -42,7 +42,7 @@ void check_workspace(const SortProblem& problem, const BucketSortPlan& plan) {
                                                     {plan.begins_offset, (buckets + problem.rows) * 4},
                                                     {plan.totals_offset, buckets * 4},
                                                     {plan.counts_offset, buckets * plan.tiles_per_row * 4},
-                                                    {plan.overflow_offset, (buckets + 2) * 4}};
+                                                    {plan.overflow_offset, (2 * buckets + 2) * 4}};
   CHECK((plan.keys_offset >= 0) == (problem.keys_out == nullptr));
   CHECK((plan.indices_offset >= 0) == (problem.indices_out != nullptr));
   if (plan.keys_offset >= 0) parts.push_back({plan.keys_offset, numel * key_bytes});

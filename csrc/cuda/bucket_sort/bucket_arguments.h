@@ -59,8 +59,9 @@ BucketArguments<U> make_bucket_arguments(const SortProblem& problem) {
   return arguments;
 }
 
-// Sorts every bucket of every row: one launch of bucket_rows.cuh, then one of bucket_rest.cuh that leaves at once when no bucket is left
-// for it. Buckets above the capacity also overwrite their part of `keys` and `indices`. U is uint16_t, uint32_t or uint64_t.
+// Sorts every bucket of every row: one launch of bucket_rows.cuh, then those of bucket_exact.cuh and bucket_rest.cuh, which leave at once
+// when no bucket is left for them. Buckets above the capacity also overwrite their part of `keys` and `indices`. U is uint16_t, uint32_t or
+// uint64_t.
 template <typename U>
 cudaError_t launch_bucket_rows(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream);
 

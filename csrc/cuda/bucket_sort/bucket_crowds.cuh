@@ -14,12 +14,11 @@
 
 #include "../../core/flat_order.h"
 #include "../../core/word_map.h"
+#include "bucket_block.cuh"
 #include "bucket_maps.cuh"
 #include "bucket_records.cuh"
 
 namespace gpusort {
-
-constexpr uint32_t kMostInBin = 64;  // ranking is quadratic in it
 
 template <class U, int kThreads>
 struct BucketCrowds {

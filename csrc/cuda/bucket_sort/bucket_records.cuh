@@ -1,4 +1,4 @@
-// What the kernels of the bucket sort share: records of a bucket in shared memory, where a bucket lies, and the list of those left over.
+// What the kernels of the bucket sort share: records of a bucket in shared memory, where a bucket lies, and the lists of those left over.
 #pragma once
 
 #include <cstdint>
@@ -132,29 +132,31 @@ __device__ __forceinline__ void copy_bucket(const BucketSpan<U>& bucket, uint32_
   }
 }
 
-// The list of buckets left to bucket_rest.cuh: large ones are noted from the front, crowded ones from the back.
-constexpr uint32_t kLargeCount = 0, kCrowdedCount = 1, kFirstListed = 2;
+// What came of a bucket in bucket_rows.cuh.
+enum class BucketFate { kSorted, kNotFlat, kCrowded };
+
+// The lists of buckets that are left over: two counts, the buckets left to bucket_rest.cuh, those left to bucket_exact.cuh.
+constexpr uint32_t kRestCount = 0, kExactCount = 1, kFirstListed = 2;
+constexpr uint32_t kCrowdedBucket = 1u << 31;  // in the second list
 
 template <class U>
-__device__ __forceinline__ uint32_t* listed_crowded(const BucketArguments<U>& arguments, uint32_t number) {
-  const uint32_t buckets = static_cast<uint32_t>(arguments.rows * arguments.buckets_per_row);
-  return arguments.overflow + kFirstListed + (buckets - 1 - number);
+__device__ __forceinline__ uint32_t* rest_list(const BucketArguments<U>& arguments) {
+  return arguments.overflow + kFirstListed;
 }
 
 template <class U>
-__device__ __forceinline__ void note_large_bucket(const BucketArguments<U>& arguments, uint32_t bucket) {
-  arguments.overflow[kFirstListed + atomicAdd(arguments.overflow + kLargeCount, 1u)] = bucket;
+__device__ __forceinline__ uint32_t* exact_list(const BucketArguments<U>& arguments) {
+  return rest_list(arguments) + arguments.rows * arguments.buckets_per_row;
 }
 
 template <class U>
-__device__ __forceinline__ void note_crowded_bucket(const BucketArguments<U>& arguments, uint32_t bucket) {
-  *listed_crowded(arguments, atomicAdd(arguments.overflow + kCrowdedCount, 1u)) = bucket;
+__device__ __forceinline__ void note_for_rest(const BucketArguments<U>& arguments, uint32_t bucket) {
+  rest_list(arguments)[atomicAdd(arguments.overflow + kRestCount, 1u)] = bucket;
 }
 
-// Bucket `number` of the list: first the `large` large ones, then the crowded ones.
 template <class U>
-__device__ __forceinline__ uint32_t noted_bucket(const BucketArguments<U>& arguments, uint32_t number, uint32_t large) {
-  return number < large ? arguments.overflow[kFirstListed + number] : *listed_crowded(arguments, number - large);
+__device__ __forceinline__ void note_for_exact(const BucketArguments<U>& arguments, uint32_t bucket, BucketFate fate) {
+  exact_list(arguments)[atomicAdd(arguments.overflow + kExactCount, 1u)] = bucket | (fate == BucketFate::kCrowded ? kCrowdedBucket : 0);
 }
 
 }  // namespace gpusort

@@ -1,5 +1,5 @@
-// Sorts the buckets that distribution leaves over (bucket_rows.cuh): stable least-significant-digit radix sort in one block, of no more
-// bits than the bucket's range has.
+// Sorts the buckets that distribution leaves over (bucket_rows.cuh, bucket_exact.cuh): stable least-significant-digit radix sort in one
+// block, of no more bits than the bucket's range has.
 //
 // What a tile holds, as most crowded buckets (of values found often, or of values that crowd together), stays on chip: one pass for each 8
 // bits of the range, records in registers, places by ballots (the classic warp ranking: Adinets, Merrill, "Onesweep", 2022), exchanged
@@ -309,9 +309,9 @@ __global__ void __launch_bounds__(kThreads, BucketRest<U, kThreads, kItems>::kBl
   using Rest = BucketRest<U, kThreads, kItems>;
   extern __shared__ uint4 shared_memory[];
   __shared__ typename Rest::Notes notes;
-  const uint32_t large = arguments.overflow[kLargeCount], crowded = arguments.overflow[kCrowdedCount];
-  for (uint32_t i = blockIdx.x; i < large + crowded; i += gridDim.x) {
-    const BucketSpan<U> bucket(arguments, noted_bucket(arguments, i, large));
+  const uint32_t listed = arguments.overflow[kRestCount];
+  for (uint32_t i = blockIdx.x; i < listed; i += gridDim.x) {
+    const BucketSpan<U> bucket(arguments, rest_list(arguments)[i]);
     Rest rest(bucket, shared_memory, notes);
     if (bucket.size > Rest::kCapacity) {
       rest.sort_in_tiles();

@@ -10,73 +10,47 @@
 // JACM 1966; Dobosiewicz, "Sorting by distributive partitioning", 1978). The atomics number the keys of a bin in any order; the ranks
 // compare (key, index), no two of them equal, so the result is exact and stable whatever that order was.
 //
-// Few buckets need more than that. Those in which flat forms are out of order, or of floats of many magnitudes, go through the exact map
-// (bucket_maps.cuh); those with a bin of more than kMostInBin keys, most often copies of one value, are counted stably (bucket_crowds.cuh).
-// What fails there too, and what is larger than a block takes, is left to bucket_rest.cuh. Invariant after the scatter: a record of an
-// earlier bin is below, one of a later bin above. So reading past a bin's end counts nothing.
+// Few buckets need more than that: those in which flat forms are out of order, floats of many magnitudes, and bins of more than kMostInBin
+// keys. They are listed for bucket_exact.cuh, whose code would take registers from this; what is larger than a block takes is listed for
+// bucket_rest.cuh. Invariant after the scatter: a record of an earlier bin is below, one of a later bin above. So reading past a bin's end
+// counts nothing.
 #pragma once
 
 #include <cstdint>
 
-#include "../../core/flat_order.h"
-#include "../../plan/bucket_shape.h"
-#include "../primitives/block_scan.cuh"
 #include "../primitives/dependent_launch.cuh"
-#include "../rows/warp_reduce.cuh"
-#include "bucket_crowds.cuh"
+#include "bucket_block.cuh"
 #include "bucket_maps.cuh"
-#include "bucket_records.cuh"
 
 namespace gpusort {
 
 constexpr uint32_t kMostPerValue = 8;   // keys to a value, if the bucket's range were full
 constexpr uint32_t kFewMagnitudes = 8;  // binary ones, in which codes spread about as evenly as numbers
 
-template <class Flat>
-struct BucketNotes {
-  Flat lowest[32];
-  Flat highest[32];
-  uint32_t totals[32];
-};
-
 template <class U, int kThreads, int kItems>
-struct BucketRows {
-  using Records = BucketRecords<U>;
-  using Record = typename Records::Record;
-  using Flat = typename Records::Flat;
-  static constexpr int kWarps = kThreads / 32;
-  static constexpr int kCapacity = kThreads * kItems;
+struct BucketRows : BucketBlock<U, kThreads, kItems> {
+  using Block = BucketBlock<U, kThreads, kItems>;
+  using Record = typename Block::Record;
+  using Flat = typename Block::Flat;
+  using Block::bin_bounds;
+  using Block::bins;
+  using Block::bucket;
+  using Block::clear_counters;
+  using Block::counters;
+  using Block::order;
+  using Block::prefetch_indices;
+  using Block::records;
+  using Block::reduce_range;
+  using Block::scan;
+  using Block::set_pads;
+  using Block::size;
+  using Block::thread;
   static constexpr int kGroup = 4;         // keys that are loaded at a time
   static constexpr int kBatch = 8;         // indices that are loaded at a time
   static constexpr int kRankTogether = 2;  // records that are ranked at a time
-  static constexpr int kRankStep = 2;      // and with how many others at a time
   static_assert(kItems % kBatch == 0, "");
-  static_assert(kWarps > 1 && (kWarps & (kWarps - 1)) == 0 && kRankStep <= kRecordPads, "");
 
-  const BucketSpan<U>& bucket;
-  const FlatOrder<U> order;
-  const uint32_t thread, size;
-  BucketNotes<Flat>& notes;
-  const uint32_t counters;  // shared address; there is a word before it
-  const uint32_t vectors;   // of four counters, to a thread
-  const Records records;
-
-  __device__ __forceinline__ BucketRows(const BucketSpan<U>& span, uint32_t storage, BucketNotes<Flat>& shared)
-      : bucket(span),
-        order(span.arguments.order),
-        thread(threadIdx.x),
-        size(span.size),
-        notes(shared),
-        counters(storage + 16),
-        vectors((span.size + 4 * kThreads - 1) / (4 * kThreads)),
-        records(storage + bucket_counter_bytes(kThreads, kItems), kCapacity) {}
-
-  __device__ __forceinline__ uint32_t bins() const { return vectors * (4 * kThreads); }
-
-  __device__ __forceinline__ void clear_counters() const {
-    for (uint32_t v = 0; v < vectors; ++v) clear_shared_16_bytes(counters + (v * kThreads + thread) * 16);
-    if (thread == 0) store_shared(counters - 4, 0);
-  }
+  using Block::Block;
 
   // Calls visit(e) for this thread's items: item e is in slot e * kThreads + thread of the bucket.
   template <class Visit>
@@ -92,34 +66,9 @@ struct BucketRows {
     }
   }
 
-  // Brings the indices into L2 while the keys are counted. One thread calls.
-  __device__ __forceinline__ void prefetch_indices() const {
-#if __CUDA_ARCH__ >= 900
-    const uint64_t start = reinterpret_cast<uint64_t>(bucket.indices()) & ~uint64_t{15};
-    const uint64_t end = reinterpret_cast<uint64_t>(bucket.indices() + size) & ~uint64_t{15};
-    if (start < end) {
-      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(start), "r"(static_cast<uint32_t>(end - start)) : "memory");
-    }
-#endif
-  }
-
   __device__ __forceinline__ void load(Flat (&held)[kItems]) const {
     const U* own = bucket.keys() + thread;
     for_each_item([&](int e) { held[e] = own[e * kThreads]; });
-  }
-
-  // The extremes of the whole bucket, from those of this thread.
-  __device__ __forceinline__ void reduce_range(Flat& lowest, Flat& highest) const {
-    lowest = warp_min(lowest);
-    highest = warp_max(highest);
-    const uint32_t lane = thread % 32;
-    if (lane == 0) {
-      notes.lowest[thread / 32] = lowest;
-      notes.highest[thread / 32] = highest;
-    }
-    __syncthreads();
-    lowest = warp_min(notes.lowest[lane % kWarps]);
-    highest = warp_max(notes.highest[lane % kWarps]);
   }
 
   // numbers: of the keys in their bins, a byte to each. Where a bin takes more than that, the scan says so.
@@ -130,34 +79,6 @@ struct BucketRows {
       if (e % 4 == 0) numbers[e / 4] = 0;
       numbers[e / 4] += number << (e % 4 * 8);
     });
-  }
-
-  // Counts become begins. False, for all threads, when a bin holds more than `limit`.
-  __device__ __forceinline__ bool scan(uint32_t limit) const {
-    __syncthreads();
-    const uint32_t own = counters + thread * vectors * 16;
-    uint32_t sum = 0, most = 0;
-    for (uint32_t v = 0; v < vectors; ++v) {
-      uint4 counts;
-      load_shared(own + v * 16, counts);
-      sum += counts.x + counts.y + counts.z + counts.w;
-      most = max(max(most, max(counts.x, counts.y)), max(counts.z, counts.w));
-    }
-    const uint32_t inclusive = warp_inclusive_scan(sum);
-    const uint32_t lane = thread % 32, warp = thread / 32;
-    if (lane == 31) notes.totals[warp] = inclusive;
-    if (__syncthreads_or(most > limit)) return false;
-    uint32_t begin = inclusive - sum + __reduce_add_sync(~0u, lane < warp ? notes.totals[lane] : 0);
-    for (uint32_t v = 0; v < vectors; ++v) {
-      uint4 counts;
-      load_shared(own + v * 16, counts);
-      const uint32_t second = begin + counts.x, third = second + counts.y, fourth = third + counts.z;
-      store_shared(own + v * 16, make_uint4(begin, second, third, fourth));
-      begin = fourth + counts.w;
-    }
-    if (thread == kThreads - 1) store_shared(own + vectors * 16, begin);
-    __syncthreads();
-    return true;
   }
 
   // Indices of the batch of items that begins with `first`. Where none are wanted the slot stands for the index.
@@ -172,10 +93,6 @@ struct BucketRows {
         if ((first + k) * kThreads + thread < size) batch[k] = own[(first + k) * kThreads];
       }
     }
-  }
-
-  __device__ __forceinline__ void set_pads() const {
-    if (thread < kRecordPads) records.set(size + thread, Record{static_cast<Flat>(~Flat{0}), kPadIndex});
   }
 
   // `batch`: the first indices; each batch is on its way while the one before is stored.
@@ -202,48 +119,6 @@ struct BucketRows {
     __syncthreads();
   }
 
-  // bounds(record, place): of the records among which to rank it. kTogether: records that are ranked at a time.
-  template <int kTogether, class Map, class Bounds>
-  __device__ __forceinline__ void rank_and_write(const Map& map, Bounds bounds) const {
-    const BucketOutput<U> output(bucket);
-#pragma unroll 1
-    for (uint32_t place = thread; place < size; place += kTogether * kThreads) {
-      Record mine[kTogether];
-      uint32_t other[kTogether], end[kTogether], rank[kTogether];
-#pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
-        const uint32_t at = place + i * kThreads;
-        mine[i] = records.get(at < size ? at : place);
-      }
-#pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
-        const uint2 among = bounds(mine[i], place + i * kThreads);
-        rank[i] = other[i] = among.x;
-        end[i] = among.y;
-      }
-#pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
-#pragma unroll 1
-        for (; other[i] < end[i]; other[i] += kRankStep) {
-          Record others[kRankStep];
-#pragma unroll
-          for (int k = 0; k < kRankStep; ++k) others[k] = records.get(other[i] + k);
-#pragma unroll
-          for (int k = 0; k < kRankStep; ++k) rank[i] += map.below(others[k], mine[i]);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
-        if (place + i * kThreads < size) output.store(rank[i], order.bits(static_cast<U>(mine[i].key)), mine[i].index);
-      }
-    }
-  }
-
-  // Begin and end of a bin, from the address of its begin.
-  __device__ __forceinline__ static uint2 bin_bounds(uint32_t begin) {
-    return make_uint2(load_shared(begin), load_shared(begin + 4));
-  }
-
   // False, for all threads, when a bin holds too many; nothing is written then.
   __device__ __forceinline__ bool distribute(const Flat (&held)[kItems], const FlatMap<U>& map) const {
     uint32_t numbers[kItems / 4], batch[kBatch];
@@ -251,47 +126,8 @@ struct BucketRows {
     load_indices(0, batch);
     if (!scan(kMostInBin)) return false;
     scatter(held, numbers, map, batch);
-    rank_and_write<kRankTogether>(map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4); });
-    return true;
-  }
-
-  // Calls visit(flat form, slot), for rare buckets: they read their keys as often as they need them.
-  template <class Visit>
-  __device__ __forceinline__ void for_each_key(Visit visit) const {
-    const U* keys = bucket.keys();
-#pragma unroll 1
-    for (uint32_t first = thread; first < size; first += kGroup * kThreads) {
-      U key[kGroup];
-#pragma unroll
-      for (int k = 0; k < kGroup; ++k) {
-        if (first + k * kThreads < size) key[k] = keys[first + k * kThreads];
-      }
-#pragma unroll
-      for (int k = 0; k < kGroup; ++k) {
-        if (first + k * kThreads < size) visit(static_cast<Flat>(order.flat(key[k])), first + k * kThreads);
-      }
-    }
-  }
-
-  // As distribute(), by codes or by numbers. Places are taken by moving the begins on, so each bin's begin is found in the bin before.
-  __device__ __forceinline__ bool distribute_exactly(ExactMap<U>& map) const {
-#pragma unroll 1
-    while (true) {
-      for_each_key([&](Flat flat, uint32_t) { add_shared(counters + map.bin(flat) * 4, 1); });
-      if (scan(kMostInBin)) break;
-      clear_counters();
-      __syncthreads();
-      if (!map.by_number) return false;
-      map.by_number = false;
-    }
-    set_pads();
-    const uint32_t* indices = bucket.indices();
-    for_each_key([&](Flat flat, uint32_t slot) {
-      const uint32_t index = indices ? indices[slot] : slot;
-      records.set(fetch_add_shared(counters + map.bin(flat) * 4, 1), Record{flat, index});
-    });
-    __syncthreads();
-    rank_and_write<1>(map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4 - 4); });
+    Block::template rank_and_write<kRankTogether>(
+        map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4); });
     return true;
   }
 
@@ -301,94 +137,22 @@ struct BucketRows {
     return bucket.arguments.is_float && high - low > (Flat{kFewMagnitudes} << kFractionBits);
   }
 
-  // The middle one of the codes of three keys. `alike`: two of them are equal, so the bucket is likely crowded.
-  __device__ __forceinline__ Flat middle_code(const ExactMap<U>& map, bool& alike) const {
-    const U* keys = bucket.keys();
-    const Flat a = map.code(order.flat(keys[0])), b = map.code(order.flat(keys[size / 2])), c = map.code(order.flat(keys[size - 1]));
-    alike = a == b || b == c || a == c;
-    return max(min(a, b), min(max(a, b), c));
-  }
-
-  // False, for all threads, when different codes crowd together. The counters are zero.
-  __device__ __forceinline__ bool sort_crowd(BucketCrowds<U, kThreads>& crowds) const {
-    set_pads();
-#pragma unroll 1
-    for (int attempt = 0;; ++attempt) {
-      crowds.count();
-      scan(~0u);
-      crowds.scatter();
-      if (crowds.each_value || !__syncthreads_or(crowds.falls())) {
-        crowds.write();
-        return true;
-      }
-      Flat common = static_cast<Flat>(~Flat{0}), any = 0;
-      if (!__syncthreads_or(crowds.falls_in_large_group(common))) {
-        rank_and_write<1>(crowds.map, [&](const Record& record, uint32_t place) { return crowds.bounds_to_rank(record, place); });
-        return true;
-      }
-      if (attempt == 1) return false;
-      reduce_range(common, any);
-      crowds.pivot = common;
-      clear_counters();
-      __syncthreads();
-    }
-  }
-
-  // By codes, for what the flat map does not serve. `crowded`: a bin of it held too many. The notes are those of the flat range still,
-  // which keeps it out of registers in between; the counters are in any state.
-  __device__ __forceinline__ bool sort_exactly(bool crowded) const {
-    const KeyOrder<U>& codes = bucket.arguments.order;
-    const Flat low = warp_min(notes.lowest[thread % kWarps]), high = warp_max(notes.highest[thread % kWarps]);
-    __syncthreads();
+  // Is the bucket left to bucket_exact.cuh, and why?
+  __device__ __forceinline__ BucketFate sort() const {
+    Flat low = ~Flat{0}, high = 0;
+    Flat held[kItems];
+    prefetch_indices();
+    load(held);
     clear_counters();
-    Flat low_code = ~Flat{0}, high_code = 0;
-    for_each_key([&](Flat flat, uint32_t) {
-      const Flat code = codes.code(order.bits(static_cast<U>(flat)));
-      low_code = min(low_code, code);
-      high_code = max(high_code, code);
+    for_each_item([&](int e) {
+      held[e] = order.flat(static_cast<U>(held[e]));
+      low = min(low, held[e]);
+      high = max(high, held[e]);
     });
-    reduce_range(low_code, high_code);
-    if (low_code == high_code) {
-      copy_bucket(bucket, thread, kThreads);
-      return true;
-    }
-    const bool has_numbers = bucket.arguments.is_float && !order.may_hold_nan(static_cast<U>(low), static_cast<U>(high));
-    const bool each_value = high_code - low_code < bins() / kWarps;
-    ExactMap<U> map(bucket.arguments, order, low_code, high_code, bins());
-    bool alike;
-    const Flat pivot = middle_code(map, alike);
-    if (!each_value && !crowded && !alike) {
-      if (has_numbers) map.cut_by_number(low, high);
-      if (distribute_exactly(map)) return true;
-    }
-    ExactMap<U> groups(bucket.arguments, order, low_code, high_code, bins() / kWarps - 2);
-    if (has_numbers) groups.cut_by_number(low, high);
-    BucketCrowds<U, kThreads> crowds{bucket, order, records, counters, groups, each_value, pivot};
-    return sort_crowd(crowds);
-  }
-
-  // False: left to bucket_rest.cuh.
-  __device__ __forceinline__ bool sort() const {
-    bool crowded = false;
-    {
-      Flat low = ~Flat{0}, high = 0;
-      Flat held[kItems];
-      if (thread == 0 && bucket.arguments.indices) prefetch_indices();
-      load(held);
-      clear_counters();
-      for_each_item([&](int e) {
-        held[e] = order.flat(static_cast<U>(held[e]));
-        low = min(low, held[e]);
-        high = max(high, held[e]);
-      });
-      reduce_range(low, high);
-      const bool flat = high - low >= size / kMostPerValue && order.right_between(static_cast<U>(low), static_cast<U>(high));
-      if (flat && !many_magnitudes(low, high) && low != high) {
-        if (distribute(held, FlatMap<U>(low, high, bins()))) return true;
-        crowded = true;
-      }
-    }
-    return sort_exactly(crowded);
+    reduce_range(low, high);
+    const bool flat = high - low >= size / kMostPerValue && order.right_between(static_cast<U>(low), static_cast<U>(high));
+    if (!flat || many_magnitudes(low, high) || low == high) return BucketFate::kNotFlat;
+    return distribute(held, FlatMap<U>(low, high, bins())) ? BucketFate::kSorted : BucketFate::kCrowded;
   }
 };
 
@@ -404,9 +168,10 @@ __global__ void __launch_bounds__(kThreads, bucket_blocks_per_sm(sizeof(U), kThr
   if (bucket.all_equal) {
     copy_bucket(bucket, threadIdx.x, kThreads);
   } else if (bucket.size > Rows::kCapacity) {
-    if (threadIdx.x == 0) note_large_bucket(arguments, bucket.number);
-  } else if (!Rows(bucket, shared_address(shared_memory), notes).sort()) {
-    if (threadIdx.x == 0) note_crowded_bucket(arguments, bucket.number);
+    if (threadIdx.x == 0) note_for_rest(arguments, bucket.number);
+  } else {
+    const BucketFate fate = Rows(bucket, shared_address(shared_memory), notes).sort();
+    if (fate != BucketFate::kSorted && threadIdx.x == 0) note_for_exact(arguments, bucket.number, fate);
   }
 }
 

@@ -1,10 +1,12 @@
-// Picks the instantiations of the two kernels of the bucket sort for a capacity (kBucketShapes in plan/bucket_shape.h).
+// Picks the instantiations of the three kernels of the bucket sort for a capacity (kBucketShapes in plan/bucket_shape.h).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 
 #include "../primitives/dependent_launch.cuh"
 #include "../primitives/kernel_setup.h"
+#include "bucket_exact.cuh"
 #include "bucket_rest.cuh"
 #include "bucket_rows.cuh"
 
@@ -32,8 +34,13 @@ cudaError_t launch_bucket_rest(const BucketArguments<U>& arguments, const Device
 
 template <class U, int kThreads, int kItems>
 cudaError_t launch_bucket_shape(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream) {
-  const cudaError_t status = launch_bucket_kernel<bucket_rows_kernel<U, kThreads, kItems>>(
-      arguments.rows * arguments.buckets_per_row, kThreads, bucket_shared_bytes(sizeof(U), kThreads, kItems), arguments, traits, stream);
+  const int64_t buckets = arguments.rows * arguments.buckets_per_row;
+  const int64_t room = int64_t{BucketExact<U, kThreads, kItems>::kBlocksPerSm} * traits.sm_count;
+  constexpr int kBytes = bucket_shared_bytes(sizeof(U), kThreads, kItems);
+  cudaError_t status = launch_bucket_kernel<bucket_rows_kernel<U, kThreads, kItems>>(buckets, kThreads, kBytes, arguments, traits, stream);
+  if (status != cudaSuccess) return status;
+  status =
+      launch_bucket_kernel<bucket_exact_kernel<U, kThreads, kItems>>(std::min(buckets, room), kThreads, kBytes, arguments, traits, stream);
   if (status != cudaSuccess) return status;
   return launch_bucket_rest(arguments, traits, stream);
 }

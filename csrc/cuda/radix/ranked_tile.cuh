@@ -75,7 +75,8 @@ struct RankedTile {
   static constexpr uint32_t kTileItems = kThreads * kItems;
   static constexpr int kLoadedIndices = kSplit && !kFromKeys ? kItems : 1;
   static constexpr int kLookBackWidth = 4;
-  static constexpr bool kAddsForAll = kIndexed && !k64;            // how it ranks digits that many lanes share: tile_ranks.cuh
+  static constexpr bool kAddsForAll =
+      kIndexed && !k64 && Policy::kKeyWords == 1;                  // how it ranks digits that many lanes share: tile_ranks.cuh
   static constexpr uint32_t kCommonLanes = kAddsForAll ? 13 : 22;  // of 32 lanes with one digit in a sample: it is common
   static constexpr uint32_t kRunHeads = 12;                        // of 31 lanes that differ from the one before: not more are runs
   static constexpr uint32_t kRunVote = 1u << 16;

@@ -51,6 +51,8 @@ struct StagedTile : RankedTile<Policy, kExact> {
   static constexpr bool kMayBorrow = kOutputs == StepOutputs::kKeysAndInt64 && Policy::kLastTakesAll;
   // A way of their own for full tiles spares other records the predicates, but costs these registers that they do not have.
   static constexpr bool kPredicated = kIndexed && !k64;
+  // The starts of rows stay in registers, where there are enough.
+  static constexpr bool kPinsRows = kThreads <= 512 && Policy::kKeyWords == 1;
 
   // Staged places are spread over the banks: bins of equal length would meet in one bank otherwise. In bytes.
   __device__ __forceinline__ static uint32_t swizzle(uint32_t place) {
@@ -189,11 +191,11 @@ struct StagedTile : RankedTile<Policy, kExact> {
     return kExact ? arguments.order.from_ordered(static_cast<Key>(key)) : arguments.codec.bits(key);
   }
 
-  // The start of a row as one number, so that an address takes one instruction. Blocks of 1024 threads have no registers for it.
+  // The start of a row as one number, so that an address takes one instruction.
   template <class Type>
   __device__ __forceinline__ static Type* row_of(Type* rows, const TilePlace& place) {
     Type* row = rows + place.row_start;
-    if constexpr (kThreads <= 512) asm("" : "+l"(row));
+    if constexpr (kPinsRows) asm("" : "+l"(row));
     return row;
   }
 
