@@ -87,7 +87,7 @@ inline bool grid_is_faster(const SortProblem& problem, const DeviceTraits& trait
 // Long rows of which there is enough to fill the GPU with their buckets. H200, with index, in a graph, against the radix sort: float32
 // [32, 32000] 41 us (54), [1, 2^20] 46 (59); int64 [1, 2^20] 76 (105), [256, 65536] 507 (about 860). Above 2^20 the radix sort wins:
 // [16, 2^22] 1823 (1628), [1, 2^22] 215 (153). Keys alone and keys of 16 bits have fewer bytes to move in its passes and stay with it.
-constexpr bool kBucketsAreChosen = false;
+constexpr bool kBucketsAreChosen = true;
 constexpr int64_t kBucketsMinNumel = kGridMaxNumel + 1;  // of all rows
 constexpr int64_t kBucketsMinLength = 30 * 1024;
 constexpr int64_t kBucketsMinLengthWide = int64_t{1} << 15;  // of 64-bit keys
