@@ -176,18 +176,15 @@ def main(arguments=None):
         return 0
     import torch_gpusort
 
-    on_gpu = torch.device(options.device).type == "cuda"
-    with_peers = on_gpu and not options.skip_peers
-    if with_peers:
-        peers.build_all("sm_{}{}".format(*torch.cuda.get_device_capability()))
-    environment = result_file.environment(options.device, round(harness.copy_gb_per_second(), 1) if on_gpu else None)
+    with_peers = peers.build_for(options.device, not options.skip_peers)
+    environment = result_file.environment_with_copy_rate(options.device)
     rows, too_slow = [], set()
     for size in sorted(options.sizes):
         rows += measure_size(size, torch_gpusort, options.device, with_peers, too_slow)
     content = {"environment": environment, "rows": rows}
     print(table(content))
-    if on_gpu:
-        path = result_file.default_path(environment["gpu"], "steps.json")
+    path = result_file.path_for(None, options.device, "steps.json")
+    if path:
         result_file.write(path, content)
         draw(content, path.with_suffix(".png"))
     wrong = [row["label"] for row in rows if not row["equal"]]

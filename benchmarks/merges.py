@@ -76,15 +76,12 @@ def main(arguments=None):
         return 0
     import torch_gpusort
 
-    on_gpu = torch.device(options.device).type == "cuda"
-    with_peers = on_gpu and not options.skip_peers
-    if with_peers:
-        peers.build_all("sm_{}{}".format(*torch.cuda.get_device_capability()), ["merges"])
-    environment = result_file.environment(options.device, round(harness.copy_gb_per_second(), 1) if on_gpu else None)
+    with_peers = peers.build_for(options.device, not options.skip_peers, ["merges"])
+    environment = result_file.environment_with_copy_rate(options.device)
     rows = [measure(size, *kind, torch_gpusort, options.device, with_peers) for kind in KINDS for size in options.sizes]
     content = {"environment": environment, "rows": rows}
     print(table(content))
-    path = options.output or (result_file.default_path(environment["gpu"], "merges.json") if on_gpu else None)
+    path = result_file.path_for(options.output, options.device, "merges.json")
     if path:
         result_file.write(path, content)
     return 0 if all(row["equal"] for row in rows) else 1

@@ -54,14 +54,13 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     import torch_gpusort
 
-    on_gpu = torch.device(options.device).type == "cuda"
     rows = []
     for operation in ("sort", "sort_keys"):
         for dtype in UNSIGNED:
             rows.append(measure(torch_gpusort, operation, dtype, 1 << options.log2, options.device))
             print("{op:9} {dtype:8} {us:9.1f} us, raw bits {raw_us:9.1f}, cost {cost:+.1%}, equal {equal}".format(**rows[-1]), flush=True)
     environment = result_file.environment(options.device, None)
-    path = options.output or (result_file.default_path(environment["gpu"], "order_cost.json") if on_gpu else None)
+    path = result_file.path_for(options.output, options.device, "order_cost.json")
     if path:
         result_file.write(path, {"environment": environment, "rows": rows})
     return 0 if all(row["equal"] for row in rows) else 1

@@ -117,11 +117,8 @@ def main(arguments=None):
         return 0
     import torch_gpusort
 
-    on_gpu = torch.device(options.device).type == "cuda"
-    with_peers = on_gpu and not options.skip_peers
-    if with_peers:
-        peers.build_all("sm_{}{}".format(*torch.cuda.get_device_capability()))
-    environment = result_file.environment(options.device, round(harness.copy_gb_per_second(), 1) if on_gpu else None)
+    with_peers = peers.build_for(options.device, not options.skip_peers)
+    environment = result_file.environment_with_copy_rate(options.device)
     rows = []
     for size, dtype, distribution, operation in grid_of(options):
         row = measure_one(size, dtype, distribution, operation, torch_gpusort, options.device, with_peers, options.budget)
@@ -129,9 +126,9 @@ def main(arguments=None):
         ratio = least_ratio(row)
         if not row["equal"] or (ratio is not None and ratio < 1):
             print(f"{'NOT EQUAL ' if not row['equal'] else ''}{json.dumps(row)}", flush=True)
-        if on_gpu and size >= LARGE:
-            torch.cuda.empty_cache()
-    path = options.output or (result_file.default_path(environment["gpu"], "ratios.json") if on_gpu else None)
+        if size >= LARGE:
+            torch.cuda.empty_cache()  # does nothing where CUDA is not in use
+    path = result_file.path_for(options.output, options.device, "ratios.json")
     if path:
         result_file.write(path, {"environment": environment, "rows": rows})
     slower = sum(1 for row in rows if (least_ratio(row) or 1) < 1)

@@ -18,7 +18,7 @@ import subprocess
 
 import torch
 
-from benchmarks import peers
+from benchmarks import harness, peers
 from benchmarks.tree_digest import digest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -62,6 +62,19 @@ def environment(device="cuda", copy_gb_s=None):
         "tree_digest": digest(ROOT),
         "copy_gb_s": copy_gb_s,
     }
+
+
+def environment_with_copy_rate(device="cuda"):
+    """The same, with the device's copy rate measured."""
+    rate = harness.copy_gb_per_second(device)
+    return environment(device, None if rate is None else round(rate, 1))
+
+
+def path_for(output, device, name):
+    """Where a benchmark writes: where it was told to, else beside the other results of the GPU; nowhere (None) for a CPU."""
+    if output is not None or torch.device(device).type != "cuda":
+        return output
+    return default_path(torch.cuda.get_device_name(device), name)
 
 
 def read(path):

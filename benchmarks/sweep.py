@@ -104,8 +104,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     import torch_gpusort
 
-    on_gpu = torch.device(options.device).type == "cuda"
-    environment = result_file.environment(options.device, round(harness.copy_gb_per_second(), 1) if on_gpu else None)
+    environment = result_file.environment_with_copy_rate(options.device)
     rng = random.Random(options.seed)
     rows = []
     while len(rows) < options.count:
@@ -119,7 +118,7 @@ def main(arguments=None):
             print(f"{'' if row['equal'] else 'NOT EQUAL '}{json.dumps(row)}", flush=True)
     counts = summary(rows)
     print(json.dumps(counts, indent=1))
-    path = options.output or (result_file.default_path(environment["gpu"], "sweep.json") if on_gpu else None)
+    path = result_file.path_for(options.output, options.device, "sweep.json")
     if path:
         result_file.write(path, {"environment": environment | {"seed": options.seed}, "summary": [counts], "rows": rows})
     return 0 if counts["equal"] == len(rows) else 1

@@ -84,11 +84,10 @@ def main(arguments=None):
         return 0
     import torch_gpusort
 
-    on_gpu = torch.device(options.device).type == "cuda"
     rows = [measure(torch_gpusort, dtype, shape, options.device, options.budget) for dtype in DTYPES for shape in shapes(options.largest)]
     print(table(rows))
     environment = result_file.environment(options.device, None)
-    path = options.output or (result_file.default_path(environment["gpu"], "tune.json") if on_gpu else None)
+    path = result_file.path_for(options.output, options.device, "tune.json")
     if path:
         result_file.write(path, {"environment": environment, "rows": rows})
     print(f"{len(rows)} shapes, {sum(better(row) is not None for row in rows)} at which another family is better")

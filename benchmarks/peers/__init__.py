@@ -79,6 +79,16 @@ def build_all(architecture, names=SOURCES):
         return list(pool.map(lambda name: build(name, architecture), names))
 
 
+def build_for(device, wanted=True, names=SOURCES):
+    """Builds the peers for the GPU at hand, if they are wanted; whether there are any (beside a CPU there are none)."""
+    import torch
+
+    if not wanted or torch.device(device).type != "cuda":
+        return False
+    build_all("sm_{}{}".format(*torch.cuda.get_device_capability(device)), names)
+    return True
+
+
 @functools.lru_cache
 def load(name, architecture):
     return ctypes.CDLL(str(build(name, architecture)))
