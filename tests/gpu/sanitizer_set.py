@@ -7,6 +7,9 @@ each tensor and each workspace is an allocation of its own, and one element too 
 
 # ruff: noqa: B023 (the functions made in loops are called there and then)
 
+import sys
+import time
+
 import numpy as np
 import torch
 from cases import make, two_sorted
@@ -177,7 +180,16 @@ def run_several_keys():
     return calls + 5
 
 
+PARTS = (run_sorts, run_several_keys, run_algorithms, run_layouts, run_windows, run_merges)
+
 if __name__ == "__main__":
-    total = run_sorts() + run_several_keys() + run_algorithms() + run_layouts() + run_windows() + run_merges()
-    torch.cuda.synchronize()
+    names, total = sys.argv[1:], 0  # of parts; all without any
+    for part in PARTS:
+        if names and part.__name__ not in names:
+            continue
+        started = time.monotonic()
+        calls = part()
+        torch.cuda.synchronize()
+        total += calls
+        print(f"{part.__name__}: {calls} calls in {time.monotonic() - started:.0f} s", flush=True)
     print(f"SANITIZER SET: {total} calls, all results right")
