@@ -3,23 +3,12 @@
 // sort.
 #include "complex_rows.h"
 
-#include <algorithm>
-
 #include "../core/complex_code.h"
 #include "scratch.h"
 #include "sort_rows.h"
 
 namespace gpusort::cpu {
 namespace {
-
-template <class Visit>
-void for_each_index(int64_t count, const Parallel& parallel, const Visit& visit) {
-  const int64_t tasks = std::min<int64_t>(parallel.threads(), 1 + count / (1 << 14));
-  parallel.for_each(tasks, [&](int64_t task) {
-    const Slice slice = slice_of(count, tasks, task);
-    for (int64_t i = slice.begin; i < slice.end; ++i) visit(i);
-  });
-}
 
 // Positions (within each row) of the words in stable order.
 void sort_words(const SortProblem& shape, const uint64_t* words, int64_t* positions, SortMethod request, const Parallel& parallel) {

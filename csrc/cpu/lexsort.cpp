@@ -3,26 +3,12 @@
 // sort.
 #include "lexsort.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "scratch.h"
 #include "sort_rows.h"
 
 namespace gpusort::cpu {
-namespace {
-
-template <class Visit>
-void for_each_index(int64_t count, const Parallel& parallel, const Visit& visit) {
-  const int64_t tasks = std::min<int64_t>(parallel.threads(), 1 + count / (1 << 14));
-  parallel.for_each(tasks, [&](int64_t task) {
-    const Slice slice = slice_of(count, tasks, task);
-    for (int64_t i = slice.begin; i < slice.end; ++i) visit(i);
-  });
-}
-
-}  // namespace
-
 void lexsort(const std::vector<KeyColumns>& groups, int64_t rows, int64_t length, int64_t* indices_out, const Parallel& parallel) {
   const int64_t count = rows * length;
   if (count == 0) return;

@@ -1,6 +1,7 @@
 // Threads, injected: csrc/cpu knows tasks, and whoever calls it knows who runs them (csrc/ops passes torch's thread pool).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -64,6 +65,17 @@ inline Slice slice_of(int64_t size, int64_t parts, int64_t part) {
   const int64_t quotient = size / parts, rest = size % parts;
   const int64_t begin = part * quotient + (part < rest ? part : rest);
   return {begin, begin + quotient + (part < rest ? 1 : 0)};
+}
+
+// Calls visit(i) for every i in [0, count), in as many tasks as are worth their start.
+template <class Visit>
+void for_each_index(int64_t count, const Parallel& parallel, const Visit& visit) {
+  constexpr int64_t kWorthATask = int64_t{1} << 14;
+  const int64_t tasks = std::min<int64_t>(parallel.threads(), 1 + count / kWorthATask);
+  parallel.for_each(tasks, [&](int64_t task) {
+    const Slice slice = slice_of(count, tasks, task);
+    for (int64_t i = slice.begin; i < slice.end; ++i) visit(i);
+  });
 }
 
 }  // namespace gpusort::cpu
