@@ -82,7 +82,8 @@ struct BucketCrowds {
     const uint32_t lanes_before = (1u << threadIdx.x % 32) - 1;
     const int first_bit = range_bits(static_cast<uint32_t>(kWarps * 4 - 1)), last_bit = first_bit + range_bits(last_group());
     for_each<true>([&](bool valid, Flat flat, uint32_t index) {
-      const uint32_t counter = valid ? counter_of(flat) : counters;
+      // Lanes without a key read a counter too: one of their own warp, as other warps write theirs meanwhile.
+      const uint32_t counter = valid ? counter_of(flat) : counters + threadIdx.x / 32 * 4;
       uint32_t peers = __ballot_sync(~0u, valid);
 #pragma unroll 1
       for (int bit = first_bit; bit < last_bit; ++bit) {
