@@ -207,6 +207,14 @@ def test_gradients(device, raw):
     assert values.requires_grad and not indices.requires_grad
 
 
+def test_meta_runs_take_offsets_from_the_cpu():
+    runs = torch.empty(10, device="meta")
+    values, indices = gs.merge_many(runs, torch.tensor([0, 4, 10]), return_indices=True)
+    assert (values.shape, values.device.type, indices.dtype) == (runs.shape, "meta", torch.int64)
+    with pytest.raises(ValueError, match="offsets goes from 0 to 11; it must rise from 0 to 10"):
+        gs.merge_many(runs, torch.tensor([0, 4, 11]))
+
+
 def test_vmap(device):
     x = torch.sort(make("zipf", (5, 3, 7), torch.float32, device)).values.flatten(1)
     offsets = torch.arange(4, device=device) * 7

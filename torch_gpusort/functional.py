@@ -499,7 +499,7 @@ def _offsets_for(runs: Tensor, offsets: Tensor) -> Tensor:
     if offsets.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"offsets has dtype {offsets.dtype}; allowed are torch.int64 and torch.int32")
     offsets = offsets.long()
-    if offsets.device == runs.device or offsets.device.type == "meta" or runs.device.type == "meta":
+    if offsets.device == runs.device or offsets.device.type == "meta":
         return offsets
     on_host = offsets.device.type == "cpu" and not torch.compiler.is_compiling() and offsets.dim() == 1 and offsets.numel() > 0
     if on_host and not (offsets[0] == 0 and offsets[-1] == runs.numel() and bool((offsets[1:] >= offsets[:-1]).all())):
