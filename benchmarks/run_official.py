@@ -148,11 +148,9 @@ def main(arguments=None):
     if options.small:
         chosen = [cases.shrink(case) for case in chosen]
     library = importlib.import_module("torch_gpusort")
-    with_peers = on_gpu and not options.skip_peers
     start = time.perf_counter()
+    with_peers = peers.build_for(options.device, not options.skip_peers)
     if with_peers:
-        major, minor = torch.cuda.get_device_capability()
-        peers.build_all(f"sm_{major}{minor}")
         print(f"peers ready after {time.perf_counter() - start:.0f} s", flush=True)
     copy_rate = harness.copy_gb_per_second(options.device)
     environment = result_file.environment(options.device, None if copy_rate is None else round(copy_rate, 1))

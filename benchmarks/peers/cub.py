@@ -10,7 +10,7 @@ import dataclasses
 
 import torch
 
-from benchmarks import peers
+from benchmarks import native, peers
 from benchmarks.operations import KEY_BITS
 
 KEY_CODES = {torch.uint8: 0, torch.int32: 1, torch.int64: 2, torch.float16: 3, torch.float32: 4, torch.int16: 5}
@@ -46,9 +46,7 @@ def size(value):
 def make_call(name, case, inputs):
     """The peer `name` for inputs of the shape and dtype of `inputs`; CUB is asked for its temporary storage once, here."""
     device = inputs[0].device
-    major, minor = torch.cuda.get_device_capability(device)
-    architecture = f"sm_{major}{minor}"
-    function = getattr(peers.load(SOURCE_OF[name], architecture), f"peer_{name}")
+    function = getattr(peers.load(SOURCE_OF[name], native.architecture_of(device)), f"peer_{name}")
     function.restype = ctypes.c_int
     build_arguments = ARGUMENTS[name](case, inputs)
 
