@@ -103,8 +103,8 @@ struct RadixPlan {
   int grid[3] = {0, 0, 0};               // persistent blocks
   int histogram_grid = 0;
   int64_t histogram_chunk = 0;  // keys of one row that a histogram block takes at a time
-  // 64-bit keys: how many are looked at to find out whether the high words tell nearly all keys apart, so that four digits are enough
-  // (cuda/radix/high_word_sample.cuh). 0: not asked.
+  // 64-bit keys: how many are looked at to find out whether the high words tell nearly all different keys apart, so that four digits are
+  // enough (cuda/radix/high_word_sample.cuh). 0: not asked.
   int high_word_samples = 0;
   int64_t look_back_words = 0;  // per table
   int64_t cleared_bytes = 0;    // at the start of the tables: zeroed before the first kernel
@@ -279,6 +279,8 @@ inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits&
   plan.look_back_words = most_tiles * kRadixBins;
   for (int table = 0; table < 2 && table < plan.passes; ++table) plan.look_back_offset[table] = tables.take(plan.look_back_words * word);
   borrow_outputs(problem, tables.used, plan.cleared_bytes, plan);
+  // A second sort (cuda/radix/high_word_ties.h) needs both the tables and what they were moved to.
+  if (plan.borrowed_begin >= 0 && plan.lent_offset + tables.used > plan.borrowed_begin * 8) plan.high_word_samples = 0;
 
   Slicer slicer;
   if (plan.borrowed_begin < 0) slicer = tables;

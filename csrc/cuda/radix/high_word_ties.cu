@@ -1,176 +1,331 @@
 // See high_word_ties.h.
 //
-// First kernel: each thread looks at four keys and their neighbours, and sorts the runs that begin among them by insertion, which keeps
-// equal keys in the order of their indices. While it does, others may read its keys, but only to compare high words, and those are equal
-// all over the run. H200, 2^26 random keys: one in 64 has a partner, 187 us, of which 125 are the read.
-// Second kernel: runs too long for that, each by a block with Batcher's merge exchange (Knuth, volume 3, algorithm 5.2.2 M), which sorts
-// any number of items in place. Indices decide between equal keys; without an index equal keys have equal bits on this way.
-// The sample that chose this way has ruled out that long runs are many, so this is about being right, not about speed.
+// The keys rise by their high words. So a key with a larger code than the one after it, a drop, has the same high word, and a run of equal
+// high words without a drop is sorted: that is so for keys that are equal, however many. Three kernels, since no run may be changed while
+// others look for drops:
+//
+//   find   reads all keys and notes the start of each run that has a drop, once (H200, 2^26 random keys: 2^19 runs, 177 us; without drops
+//   157) mend   one thread for each noted run sorts it by insertion, which keeps equal keys in the order of their indices (57 us). Runs
+//   that turn
+//          out to be long are noted again, with both ends
+//   rest   one block for each of these sorts (low word, index) in shared memory by a bitonic network (Batcher, 1968). Or, if they are too
+//          long or too many, everything is prepared for the sort by all digits
+//
+// In `mend` others may read keys that move, but only to compare high words, and those are equal all over the run.
 #include "high_word_ties.h"
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
+#include "borrowed_indices.cuh"
 #include "radix_control.cuh"
 
 namespace gpusort {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kKeysPerThread = 4;
-constexpr int kBlocksPerSm = 6;  // all resident at once
-constexpr int kLongThreads = 1024;
+constexpr int kWarps = kThreads / 32;
+constexpr int kRows = 8;  // of 32 keys that a warp looks at together
+constexpr uint32_t kChunk = kRows * 32;
+constexpr uint32_t kMostNotes = kChunk / 2;  // of a chunk: two drops of different runs are not neighbours
+constexpr int kBlocksPerSm = 6;              // all resident at once
+constexpr int kRestThreads = 1024;
+
+// Lists in the memory of the records.
+struct TieLists {
+  uint32_t most_long_runs;
+  uint2* long_runs;  // begin and end
+  uint32_t* counts;  // by block: of its notes
+  uint32_t* notes;
+
+  GPUSORT_HD TieLists(void* records, uint32_t blocks, uint32_t length)
+      : most_long_runs(length / 16 < kMostLongRuns ? length / 16 : kMostLongRuns),
+        long_runs(static_cast<uint2*>(records)),
+        counts(reinterpret_cast<uint32_t*>(long_runs + most_long_runs)),
+        notes(counts + blocks) {}
+
+  // The notes of this block.
+  __device__ __forceinline__ uint32_t* own_notes(uint32_t length) const {
+    const uint32_t chunks = (length - 1) / kChunk + 1;
+    const uint32_t rounds = (chunks - 1) / (gridDim.x * kWarps) + 1;
+    return notes + static_cast<uint64_t>(blockIdx.x) * rounds * (kWarps * kMostNotes);
+  }
+};
 
 struct NoIndex {};
 
-// The items of the outputs from `first` on. Of int64 indices the lower halves alone: the upper ones are zero, or the tables'
-// (borrowed_indices.cuh).
+// The items of the outputs. Of int64 indices the lower halves alone: the upper ones are zero, or the tables' (borrowed_indices.cuh).
 template <class Index>
 struct TiedItems {
+  static constexpr bool kIndexed = !std::is_same_v<Index, NoIndex>;
   static constexpr uint64_t kWords = sizeof(Index) / 4;
-  const KeyOrder<uint64_t>& order;
+  const KeyCodec<uint64_t>& codec;
   uint64_t* keys;
   uint32_t* indices;
+  uint32_t length;
 
-  __device__ __forceinline__ TiedItems(const PassArguments<uint64_t>& arguments, uint32_t first)
-      : order(arguments.order), keys(arguments.keys_out + first), indices(static_cast<uint32_t*>(arguments.indices_out) + first * kWords) {}
+  __device__ __forceinline__ explicit TiedItems(const PassArguments<uint64_t>& arguments)
+      : codec(arguments.codec),
+        keys(arguments.keys_out),
+        indices(static_cast<uint32_t*>(arguments.indices_out)),
+        length(arguments.length) {}
 
   __device__ __forceinline__ uint32_t& index(uint32_t i) const { return indices[i * kWords]; }
-  __device__ __forceinline__ static constexpr bool indexed() { return !std::is_same_v<Index, NoIndex>; }
-  __device__ __forceinline__ uint64_t code(uint32_t i) const { return order.code(keys[i]); }
+  __device__ __forceinline__ uint64_t code(uint32_t i) const { return codec.code(keys[i]); }
   __device__ __forceinline__ uint32_t high(uint32_t i) const { return static_cast<uint32_t>(code(i) >> 32); }
 
   // Sorts [begin, end) by insertion.
   __device__ __forceinline__ void insert(uint32_t begin, uint32_t end) const {
+    uint64_t before = code(begin);
     for (uint32_t next = begin + 1; next < end; ++next) {
       const uint64_t key = keys[next];
-      const uint64_t key_code = order.code(key);
-      if (code(next - 1) <= key_code) continue;
+      const uint64_t key_code = codec.code(key);
+      if (before <= key_code) {
+        before = key_code;
+        continue;
+      }
       uint32_t own_index = 0;
-      if constexpr (indexed()) own_index = index(next);
+      if constexpr (kIndexed) own_index = index(next);
       uint32_t hole = next;
       do {
         keys[hole] = keys[hole - 1];
-        if constexpr (indexed()) index(hole) = index(hole - 1);
+        if constexpr (kIndexed) index(hole) = index(hole - 1);
         --hole;
       } while (hole > begin && code(hole - 1) > key_code);
       keys[hole] = key;
-      if constexpr (indexed()) index(hole) = own_index;
+      if constexpr (kIndexed) index(hole) = own_index;
     }
   }
 
-  __device__ __forceinline__ void compare_exchange(uint32_t a, uint32_t b) const {
-    const uint64_t a_key = keys[a], b_key = keys[b];
-    const uint64_t a_code = order.code(a_key), b_code = order.code(b_key);
-    bool exchange = a_code > b_code;
-    if constexpr (indexed()) exchange |= a_code == b_code && index(a) > index(b);
-    if (!exchange) return;
-    keys[a] = b_key;
-    keys[b] = a_key;
-    if constexpr (indexed()) {
-      const uint32_t a_index = index(a);
-      index(a) = index(b);
-      index(b) = a_index;
+  // The first position in [low, up) whose high word is not below `high`, or not below it or equal.
+  __device__ __forceinline__ uint32_t bisect(uint32_t low, uint32_t up, uint32_t wanted, bool beyond_equal) const {
+    while (low < up) {
+      const uint32_t middle = low + (up - low) / 2;
+      const uint32_t there = high(middle);
+      if (there < wanted || (beyond_equal && there == wanted))
+        low = middle + 1;
+      else
+        up = middle;
     }
+    return low;
   }
 };
 
-template <class Index>
+__device__ __forceinline__ uint32_t word_of(const PassArguments<uint64_t>& arguments, size_t offset) {
+  return *control_word(arguments.control, offset, arguments.spacing);
+}
+
+// The key before position i, in front of which there is a drop, begins a run whose first drop this is, as far as can be seen: the run's
+// start is noted, or, if that is more than kMostShortTies before, some place inside the run.
+__device__ __forceinline__ void note_drop(const PassArguments<uint64_t>& arguments, uint32_t i, uint32_t* count, uint32_t* notes) {
+  uint32_t start = i - 1;
+  uint64_t code = arguments.codec.code(arguments.keys_out[start]);
+  while (start > 0 && i - start <= kMostShortTies) {
+    const uint64_t before = arguments.codec.code(arguments.keys_out[start - 1]);
+    if (before >> 32 != code >> 32) break;
+    if (before > code) return;  // not the first
+    code = before;
+    --start;
+  }
+  notes[atomicAdd(count, 1u)] = start;
+}
+
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
-    short_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments, uint32_t* long_ties) {
-  RadixControl* control = arguments.control;
-  if (*control_word(control, offsetof(RadixControl, high_word_first), arguments.spacing) == 0) return;
-  const TiedItems<Index> items(arguments, 0);
-  const uint32_t length = arguments.length;
-  const bool aligned = (reinterpret_cast<uintptr_t>(items.keys) & 15) == 0;
-  const uint32_t groups = (length - 1) / kKeysPerThread + 1;
-  for (uint32_t group = blockIdx.x * kThreads + threadIdx.x; group < groups; group += gridDim.x * kThreads) {
-    const uint32_t first = group * kKeysPerThread;
-    uint32_t high[kKeysPerThread + 2];  // with the neighbours
-    const bool whole = length - first >= kKeysPerThread;
-    if (whole && aligned) {
+    find_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments, const TieLists lists) {
+  __shared__ uint32_t count;
+  if (word_of(arguments, offsetof(RadixControl, high_word_first)) == 0) return;
+  if (threadIdx.x == 0) count = 0;
+  __syncthreads();
+  uint32_t* notes = lists.own_notes(arguments.length);
+  const uint32_t lane = threadIdx.x & 31;
+  const uint32_t chunks = (arguments.length - 1) / kChunk + 1;
+#pragma unroll 1
+  for (uint32_t chunk = blockIdx.x * kWarps + threadIdx.x / 32; chunk < chunks; chunk += gridDim.x * kWarps) {
+    const uint32_t first = chunk * kChunk + lane;
+    uint64_t key[kRows], before = 0;
 #pragma unroll
-      for (int k = 0; k < kKeysPerThread; k += 2) {
-        const ulonglong2 two = *reinterpret_cast<const ulonglong2*>(items.keys + first + k);
-        high[k + 1] = static_cast<uint32_t>(arguments.order.code(two.x) >> 32);
-        high[k + 2] = static_cast<uint32_t>(arguments.order.code(two.y) >> 32);
-      }
-    } else {
-#pragma unroll
-      for (int k = 0; k < kKeysPerThread; ++k) high[k + 1] = first + k < length ? items.high(first + k) : ~high[k];
+    for (int row = 0; row < kRows; ++row) {
+      if (first + row * 32 < arguments.length) key[row] = arguments.keys_out[first + row * 32];
     }
-    high[0] = first > 0 ? items.high(first - 1) : ~high[1];
-    const uint32_t after = first + kKeysPerThread;
-    high[kKeysPerThread + 1] = whole && after < length ? items.high(after) : ~high[kKeysPerThread];
+    if (lane == 0 && chunk > 0) before = arguments.codec.code(arguments.keys_out[first - 1]);
+    uint32_t drops = 0;
 #pragma unroll
-    for (int k = 1; k <= kKeysPerThread; ++k) {
-      const uint32_t begin = first + k - 1;
-      if (begin >= length || high[k] == high[k - 1] || high[k] != high[k + 1]) continue;
-      uint32_t end = begin + 2;
-      while (end < length && end - begin <= kMostShortTies && items.high(end) == high[k]) ++end;
-      if (end - begin > kMostShortTies)
-        long_ties[atomicAdd(control_word(control, offsetof(RadixControl, long_ties), arguments.spacing), 1u)] = begin;
-      else
-        items.insert(begin, end);
+    for (int row = 0; row < kRows; ++row) {
+      const uint64_t code = first + row * 32 < arguments.length ? arguments.codec.code(key[row]) : ~uint64_t{0};
+      const uint64_t neighbour = __shfl_sync(~0u, static_cast<unsigned long long>(code), (lane + 31) & 31);
+      if ((lane == 0 ? before : neighbour) > code) drops |= 1u << row;
+      before = neighbour;  // lane 0 has the row's last one
     }
+    for (; drops != 0; drops &= drops - 1) note_drop(arguments, first + (__ffs(static_cast<int>(drops)) - 1) * 32, &count, notes);
+    __syncwarp();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) lists.counts[blockIdx.x] = count;
+}
+
+// The run around position `inside` is longer than one thread should sort: noted with its ends, or too much.
+template <class Index>
+__device__ __noinline__ void note_long_run(const PassArguments<uint64_t>& arguments, uint32_t inside, const TieLists& lists) {
+  const TiedItems<Index> items(arguments);
+  const uint32_t high = items.high(inside);
+  const uint32_t begin = items.bisect(0, inside, high, false);
+  const uint32_t end = items.bisect(inside, items.length, high, true);
+  const uint32_t place = atomicAdd(control_word(arguments.control, offsetof(RadixControl, long_runs), arguments.spacing), 1u);
+  if (place < lists.most_long_runs) lists.long_runs[place] = make_uint2(begin, end);
+  if (place >= lists.most_long_runs || end - begin > kMostLongTies) {
+    *control_word(arguments.control, offsetof(RadixControl, again), arguments.spacing) = 1;
   }
 }
 
+// With the grid of the kernel before.
 template <class Index>
-__global__ void __launch_bounds__(kLongThreads)
-    long_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments, const uint32_t* long_ties) {
-  const uint32_t runs = *control_word(arguments.control, offsetof(RadixControl, long_ties), arguments.spacing);
-  for (uint32_t run = blockIdx.x; run < runs; run += gridDim.x) {
-    const uint32_t begin = long_ties[run];
-    const TiedItems<Index> items(arguments, begin);
-    const uint32_t left = arguments.length - begin;
-    const uint32_t high = items.high(0);
-    uint32_t count = 0;  // of items in the run: the first that is not in it ends it
-    for (bool ended = false; !ended; count += kLongThreads) {
-      const uint32_t i = count + threadIdx.x;
-      ended = __syncthreads_or(i >= left || items.high(i) != high) != 0;
+__global__ void __launch_bounds__(kThreads)
+    mend_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments, const TieLists lists) {
+  if (word_of(arguments, offsetof(RadixControl, high_word_first)) == 0) return;
+  const TiedItems<Index> items(arguments);
+  const uint32_t* notes = lists.own_notes(items.length);
+  const uint32_t count = lists.counts[blockIdx.x];
+  for (uint32_t note = threadIdx.x; note < count; note += kThreads) {
+    const uint32_t begin = notes[note];
+    const uint32_t high = items.high(begin);
+    uint32_t end = begin + 2;
+    while (end < items.length && end - begin <= kMostShortTies && items.high(end) == high) ++end;
+    if (end - begin > kMostShortTies || (begin > 0 && items.high(begin - 1) == high))
+      note_long_run<Index>(arguments, begin, lists);
+    else
+      items.insert(begin, end);
+  }
+}
+
+// One run, which fits shared memory. All threads call.
+template <class Index>
+__device__ __forceinline__ void sort_run(const PassArguments<uint64_t>& arguments, uint32_t begin, uint32_t end, uint64_t* words) {
+  const TiedItems<Index> items(arguments);
+  const uint32_t count = end - begin;
+  const uint64_t high = static_cast<uint64_t>(items.high(begin)) << 32;
+  uint32_t padded = 2;
+  while (padded < count) padded *= 2;
+  for (uint32_t i = threadIdx.x; i < padded; i += kRestThreads) {
+    uint64_t word = ~uint64_t{0};
+    if (i < count) {
+      word = items.code(begin + i) << 32;
+      if constexpr (TiedItems<Index>::kIndexed) word |= items.index(begin + i);
     }
-    // The last kLongThreads keys looked at hold the end. High words rise, so it is found by bisection.
-    uint32_t low = count - kLongThreads;
-    count = min(count, left);
-    while (low < count) {
-      const uint32_t middle = low + (count - low) / 2;
-      if (items.high(middle) == high)
-        low = middle + 1;
-      else
-        count = middle;
-    }
-    __syncthreads();  // all have the count before items move
-    const uint32_t top = 1u << (31 - __clz(count - 1));
-    for (uint32_t step = top; step > 0; step /= 2) {
-      uint32_t rest = 0, distance = step;
-      for (uint32_t reach = top;; reach /= 2) {
-        for (uint32_t i = threadIdx.x; i + distance < count; i += kLongThreads) {
-          if ((i & step) == rest) items.compare_exchange(i, i + distance);
+    words[i] = word;
+  }
+  for (uint32_t size = 2; size <= padded; size *= 2) {
+    for (uint32_t distance = size / 2; distance > 0; distance /= 2) {
+      __syncthreads();
+      for (uint32_t pair = threadIdx.x; pair < padded / 2; pair += kRestThreads) {
+        const uint32_t a = pair / distance * (2 * distance) + pair % distance, b = a + distance;
+        const uint64_t first = words[a], second = words[b];
+        if ((first > second) == ((a & size) == 0)) {
+          words[a] = second;
+          words[b] = first;
         }
-        __syncthreads();
-        if (reach == step) break;
-        distance = reach - step;
-        rest = step;
       }
     }
+  }
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < count; i += kRestThreads) {
+    const uint64_t word = words[i];
+    items.keys[begin + i] = arguments.codec.bits(high | word >> 32);
+    if constexpr (TiedItems<Index>::kIndexed) items.index(begin + i) = static_cast<uint32_t>(word);
+  }
+  __syncthreads();
+}
+
+// Everything as the middle slots need it: records in the order of the input, tables where they were, the first look-back table cleared.
+__device__ __forceinline__ void prepare_again(const PassArguments<uint64_t>& arguments, const HighWordTables& tables) {
+  const PassArguments<uint64_t>& middle = tables.middle;
+  const uint32_t first = blockIdx.x * kRestThreads + threadIdx.x, step = gridDim.x * kRestThreads;
+  if (first < kControlWords) {
+    uint32_t* words = reinterpret_cast<uint32_t*>(middle.control);
+    auto within = [&](size_t offset, size_t bytes) { return first * 4 >= offset && first * 4 < offset + bytes; };
+    if (within(offsetof(RadixControl, tickets), sizeof(RadixControl::tickets)) ||
+        within(offsetof(RadixControl, written_tiles), sizeof(RadixControl::written_tiles)))
+      words[first] = 0;
+    else if (arguments.spacing > 1)
+      words[first] = *control_word(arguments.control, first * 4, arguments.spacing);
+  }
+  if (arguments.spacing > 1) {
+    uint32_t* bins = const_cast<uint32_t*>(middle.bins);
+    for (uint32_t i = first; i < tables.bin_words; i += step) bins[i] = arguments.bins[i * arguments.spacing];
+  }
+  const uint64_t look_back_words = static_cast<uint64_t>(middle.look_back_rows) * kRadixBins;
+  for (uint64_t i = first; i < look_back_words; i += step) middle.look_back[1][i] = 0;
+  const PassRole role = pass_role(arguments.control, PassKind::kMiddle, 1, kMaxRadixPasses + kSortAgain, false, arguments.spacing);
+  uint64_t* records = static_cast<uint64_t*>(middle.records[role.source]);
+  uint32_t* indices = middle.record_indices[role.source];
+  for (uint64_t i = first; i < arguments.length; i += step) {
+    records[i] = arguments.codec.code(arguments.keys_in[i]);
+    if (arguments.indices_out != nullptr) indices[i] = static_cast<uint32_t>(i);
   }
 }
 
 template <class Index>
-cudaError_t launch(const PassArguments<uint64_t>& arguments, uint32_t* long_ties, int sm_blocks, cudaStream_t stream) {
-  short_ties_kernel<Index><<<sm_blocks * kBlocksPerSm, kThreads, 0, stream>>>(arguments, long_ties);
-  const cudaError_t error = cudaGetLastError();
+__global__ void __launch_bounds__(kRestThreads) rest_of_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments,
+                                                                    const __grid_constant__ HighWordTables tables, const TieLists lists) {
+  __shared__ uint64_t words[kMostLongTies];
+  if (word_of(arguments, offsetof(RadixControl, high_word_first)) == 0) return;
+  const uint32_t runs = word_of(arguments, offsetof(RadixControl, long_runs));
+  if (runs == 0) return;
+  if (word_of(arguments, offsetof(RadixControl, again)) != 0) {
+    prepare_again(arguments, tables);
+    return;
+  }
+  for (uint32_t run = blockIdx.x; run < runs; run += gridDim.x) {
+    const uint2 place = lists.long_runs[run];
+    bool noted_before = false;  // a run may have more than one drop that looks like the first
+    for (uint32_t i = threadIdx.x; i < run; i += kRestThreads) noted_before |= lists.long_runs[i].x == place.x;
+    if (__syncthreads_or(noted_before)) continue;
+    sort_run<Index>(arguments, place.x, place.y, words);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) sorted_again_kernel(const __grid_constant__ PassArguments<uint64_t> arguments) {
+  if (word_of(arguments, offsetof(RadixControl, again)) == 0) return;
+  const uint64_t* records = static_cast<const uint64_t*>(arguments.records[0]);
+  const uint32_t* indices = arguments.record_indices[0];
+  for (uint64_t i = blockIdx.x * kThreads + threadIdx.x; i < arguments.length; i += gridDim.x * kThreads) {
+    arguments.keys_out[i] = arguments.codec.bits(records[i]);
+    if (arguments.indices_out == nullptr) continue;
+    if (arguments.index_bytes == 8)
+      store_wide_index(static_cast<int64_t*>(arguments.indices_out), static_cast<uint32_t>(i), borrowed_begin_in_row(arguments, 0),
+                       indices[i]);
+    else
+      static_cast<uint32_t*>(arguments.indices_out)[i] = indices[i];
+  }
+}
+
+template <class Index>
+cudaError_t launch(const PassArguments<uint64_t>& arguments, const HighWordTables& tables, int sm_blocks, cudaStream_t stream) {
+  const uint32_t fair = ((arguments.length - 1) / kChunk) / kWarps + 1;
+  const uint32_t blocks = std::min(fair, static_cast<uint32_t>(sm_blocks * kBlocksPerSm));
+  const TieLists lists(arguments.records[0], blocks, arguments.length);
+  find_ties_kernel<<<blocks, kThreads, 0, stream>>>(arguments, lists);
+  cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) return error;
-  long_ties_kernel<Index><<<sm_blocks, kLongThreads, 0, stream>>>(arguments, long_ties);
+  mend_ties_kernel<Index><<<blocks, kThreads, 0, stream>>>(arguments, lists);
+  error = cudaGetLastError();
+  if (error != cudaSuccess) return error;
+  rest_of_ties_kernel<Index><<<sm_blocks * 2, kRestThreads, 0, stream>>>(arguments, tables, lists);
   return cudaGetLastError();
 }
 
 }  // namespace
 
-cudaError_t launch_high_word_ties(const PassArguments<uint64_t>& arguments, uint32_t* long_ties, int sm_blocks, cudaStream_t stream) {
-  if (arguments.indices_out == nullptr) return launch<NoIndex>(arguments, long_ties, sm_blocks, stream);
-  if (arguments.index_bytes == 4) return launch<uint32_t>(arguments, long_ties, sm_blocks, stream);
-  return launch<int64_t>(arguments, long_ties, sm_blocks, stream);
+cudaError_t launch_high_word_ties(const PassArguments<uint64_t>& arguments, const HighWordTables& tables, int sm_blocks,
+                                  cudaStream_t stream) {
+  if (arguments.indices_out == nullptr) return launch<NoIndex>(arguments, tables, sm_blocks, stream);
+  if (arguments.index_bytes == 4) return launch<uint32_t>(arguments, tables, sm_blocks, stream);
+  return launch<int64_t>(arguments, tables, sm_blocks, stream);
+}
+
+cudaError_t launch_sorted_again(const PassArguments<uint64_t>& arguments, int sm_blocks, cudaStream_t stream) {
+  sorted_again_kernel<<<sm_blocks * 4, kThreads, 0, stream>>>(arguments);
+  return cudaGetLastError();
 }
 
 }  // namespace gpusort

@@ -1,5 +1,9 @@
-// Ends the sort of 64-bit keys by their high words: orders each run of equal high words by the low word, in place in the outputs.
-// Does nothing (two launches that leave at once) unless the histogram read has chosen that way (high_word_sample.cuh).
+// Ends the sort of 64-bit keys by their high words: orders each run of equal high words by the low word, in place in the outputs. Does
+// nothing (three launches that leave at once) unless the histogram read has chosen that way (high_word_sample.cuh).
+//
+// Equal keys may be as many as they like: only runs in which different low words meet cost anything. If there are too many of those, or too
+// long ones, RadixControl::again is set and everything is prepared for a sort by all digits: one launch of the middle slots (kSortAgain),
+// then launch_sorted_again.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,10 +14,23 @@
 
 namespace gpusort {
 
-// Runs of more ties than this are sorted by whole blocks. `long_ties` has room for the starts of all that there can be: one word for every
-// kMostShortTies + 1 keys. Needs one row and keys_out.
-constexpr uint32_t kMostShortTies = 32;
+// What the slots between the first and the last were given, and the tables' length: a sort by all digits needs them as they were.
+struct HighWordTables {
+  PassArguments<uint64_t> middle;
+  uint32_t bin_words = 0;
+};
 
-cudaError_t launch_high_word_ties(const PassArguments<uint64_t>& arguments, uint32_t* long_ties, int sm_blocks, cudaStream_t stream);
+// Runs with more ties than this are sorted by whole blocks. Beyond kMostLongTies, or if there are more such runs than kMostLongRuns or one
+// for 16 keys, all keys are sorted again.
+constexpr uint32_t kMostShortTies = 32;
+constexpr uint32_t kMostLongTies = 4096;
+constexpr uint32_t kMostLongRuns = 16384;
+
+// Needs one row, keys_out, and in records[0] 8 bytes for each key, at least 4096 of them.
+cudaError_t launch_high_word_ties(const PassArguments<uint64_t>& arguments, const HighWordTables& tables, int sm_blocks,
+                                  cudaStream_t stream);
+
+// Writes the outputs from the records of a second sort. Leaves at once if there was none.
+cudaError_t launch_sorted_again(const PassArguments<uint64_t>& arguments, int sm_blocks, cudaStream_t stream);
 
 }  // namespace gpusort

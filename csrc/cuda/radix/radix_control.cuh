@@ -24,21 +24,28 @@ namespace gpusort {
 
 // Zeroed before the histogram kernel; at most radix_plan_detail::kControlBytes.
 struct RadixControl {
-  uint32_t live_bits[2];              // low and high word: bits of the sorted-by window in which some key differs from the first of its row
-  uint32_t unsorted;                  // some key is smaller than the one before it in its row
-  uint32_t other_patterns;            // some key is not the pattern that its code is turned back into (ambiguous_keys.h, equal_codes.h)
-  uint32_t histogram_blocks;          // that have reported
-  uint32_t high_word_first;           // sort by the digits of the high word alone; high_word_ties.h does the rest
-  uint32_t long_ties;                 // runs of equal high words that are too long to be sorted by one thread
-  uint32_t called_off;                // not 0: nobody wants the results, and all kernels leave at once
-  uint32_t runs;                      // counting_sort_16.cu: patterns that were counted
-  uint32_t tickets[kMaxRadixPasses];  // one counter per step: the next tile
-  uint32_t mended_tiles;              // tiles whose order the verification found wrong, for tests
-  uint32_t nan_runs;                  // counting_sort_16.cu: patterns of NaNs among those that were counted
-  uint32_t written_tiles[kMaxRadixPasses];  // one counter per middle step
-  uint32_t finished_blocks;                 // of the last kernel
+  uint32_t live_bits[2];      // low and high word: bits of the sorted-by window in which some key differs from the first of its row
+  uint32_t unsorted;          // some key is smaller than the one before it in its row
+  uint32_t other_patterns;    // some key is not the pattern that its code is turned back into (ambiguous_keys.h, equal_codes.h)
+  uint32_t histogram_blocks;  // that have reported
+  uint32_t high_word_first;   // sort by the digits of the high word alone; high_word_ties.h does the rest
+  uint32_t called_off;        // not 0: nobody wants the results, and all kernels leave at once
+  uint32_t again;             // high_word_ties.h: all keys must be sorted again, by all digits. See kSortAgain
+  uint32_t long_runs;         // of equal high words that high_word_ties.cu has noted; some of them twice
+  uint32_t runs;              // counting_sort_16.cu: patterns that were counted
+  uint32_t tickets[kMaxRadixPasses + 1];        // one counter per step: the next tile
+  uint32_t mended_tiles;                        // tiles whose order the verification found wrong, for tests
+  uint32_t nan_runs;                            // counting_sort_16.cu: patterns of NaNs among those that were counted
+  uint32_t written_tiles[kMaxRadixPasses + 1];  // one counter per middle step
+  uint32_t finished_blocks;                     // of the last kernel
 };
 static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the plan reserves less");
+
+// Added to PassArguments::passes: a second launch of the middle slots of 64-bit keys, which sorts records by all digits, slot j by live
+// digit number j - 1, if RadixControl::again is set. The control words may lie in the index output, which has been written meanwhile. The
+// upper half of an index is zero, so a word that lies there says that there is nothing to do.
+constexpr int kSortAgain = 32;
+static_assert(offsetof(RadixControl, again) / 4 % 2 == 1, "not the upper half of an index");
 
 // What a slot has to do.
 struct PassRole {
@@ -67,10 +74,12 @@ __device__ __forceinline__ PassRole pass_role(RadixControl* control, PassKind ki
                                               int spacing = 1) {
   const uint32_t* live_bits = control_word(control, offsetof(RadixControl, live_bits), spacing);
   const unsigned long long bits = static_cast<unsigned long long>(live_bits[spacing]) << 32 | live_bits[0];
+  const bool again = kind == PassKind::kMiddle && passes >= kSortAgain;
+  if (again) passes -= kSortAgain;
   uint32_t digits = 0;
   for (int digit = 0; digit < passes; ++digit) digits |= (bits >> (digit * kRadixBits) & (kRadixBins - 1)) != 0 ? 1u << digit : 0u;
   if (*control_word(control, offsetof(RadixControl, unsorted), spacing) == 0) digits = 0;
-  const bool high_word = *control_word(control, offsetof(RadixControl, high_word_first), spacing) != 0;
+  const bool high_word = !again && *control_word(control, offsetof(RadixControl, high_word_first), spacing) != 0;
   if (high_word) digits &= ~0u << 32 / kRadixBits;
 
   PassRole role;
@@ -85,7 +94,12 @@ __device__ __forceinline__ PassRole pass_role(RadixControl* control, PassKind ki
   role.final = role.step == role.live - 1;
   role.target = (role.live - 2 - role.step) & 1;
   role.source = role.target ^ 1;
-  for (int skipped = 0; skipped < role.step; ++skipped) digits &= digits - 1;
+  int skip = role.step;
+  if (again) {
+    role.active = slot <= role.live && *control_word(control, offsetof(RadixControl, again), spacing) != 0;
+    --skip;
+  }
+  for (int skipped = 0; skipped < skip; ++skipped) digits &= digits - 1;
   role.digit = digits == 0 ? 0 : __ffs(static_cast<int>(digits)) - 1;
   return role;
 }

@@ -9,7 +9,8 @@
 //      slot
 //   4. 8-bit keys without indices need no slot: byte_runs.cu writes what was counted. 16-bit ones have a sort of their own:
 //      counting_sort_16.cu
-//   5. 64-bit keys whose high words are nearly all different are sorted by these alone; high_word_ties.cu then orders the few ties
+//   5. 64-bit keys whose high words tell nearly all different keys apart are sorted by these alone; high_word_ties.cu then orders the few
+//      ties. If they are not few after all, the middle slots sort all keys again, by all digits
 //   6. where different keys have one code (floats and bool): ambiguous_keys.cu with indices, for all whose tables lie in the index output
 //      too; equal_codes.cu without
 //
@@ -96,9 +97,9 @@ cudaError_t launch_low_word_slot(PassKind kind, const PassArguments<uint64_t>& w
                       : launch_low_word_pass<false>(kind, plan.tile_class, arguments, grid, stream);
 }
 
-// Leaves `arguments` as the last slot needs them.
+// Leaves `arguments` as the last slot needs them, and in `middle` what the middle ones had.
 template <class Key>
-cudaError_t launch_slots(PassArguments<Key>& arguments, const RadixPlan& plan, cudaStream_t stream) {
+cudaError_t launch_slots(PassArguments<Key>& arguments, PassArguments<Key>& middle, const RadixPlan& plan, cudaStream_t stream) {
   for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {
     if (!has_slots(plan, static_cast<int>(sizeof(Key)), kind)) continue;
     if constexpr (sizeof(Key) >= 4) {
@@ -114,12 +115,31 @@ cudaError_t launch_slots(PassArguments<Key>& arguments, const RadixPlan& plan, c
       }
     }
     set_tiles(arguments, plan.tiles_per_row[static_cast<int>(kind)]);
+    if (kind == PassKind::kMiddle) middle = arguments;
     const int grid = plan.grid[static_cast<int>(kind)];
     const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
                                            : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
+}
+
+// Orders keys of equal high words by the rest, or else sorts all keys again.
+cudaError_t launch_rest_of_high_words(const PassArguments<uint64_t>& arguments, const PassArguments<uint64_t>& middle,
+                                      const RadixPlan& plan, cudaStream_t stream) {
+  static_assert(kMiddleSlotsInOneLaunch<uint64_t, true> && kMiddleSlotsInOneLaunch<uint64_t, false>, "all digits in one launch");
+  HighWordTables tables;
+  tables.middle = middle;
+  tables.bin_words = static_cast<uint32_t>(plan.passes) * kRadixBins;
+  cudaError_t error = launch_high_word_ties(arguments, tables, plan.grid[0], stream);
+  if (error != cudaSuccess) return error;
+  PassArguments<uint64_t> again = middle;
+  again.passes += kSortAgain;
+  again.may_use_low_words = false;
+  const int grid = plan.grid[static_cast<int>(PassKind::kMiddle)];
+  error = plan.indexed ? launch_pass<uint64_t, true>(PassKind::kMiddle, plan.tile_class, again, grid, stream)
+                       : launch_pass<uint64_t, false>(PassKind::kMiddle, plan.tile_class, again, grid, stream);
+  return error != cudaSuccess ? error : launch_sorted_again(arguments, plan.grid[0], stream);
 }
 
 template <class Key>
@@ -176,7 +196,8 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   if constexpr (sizeof(Key) == 8) {
     arguments.may_use_low_words = plan.may_use_low_words;
   }
-  const cudaError_t error = launch_slots(arguments, plan, stream);
+  PassArguments<Key> middle;
+  const cudaError_t error = launch_slots(arguments, middle, plan, stream);
   if (error != cudaSuccess) return error;
   if constexpr (sizeof(Key) == 1) {
     if (!plan.indexed && !arguments.partial_window()) {
@@ -185,8 +206,8 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
     }
   }
   if constexpr (sizeof(Key) == 8) {
-    if (plan.high_word_samples > 0) {  // nobody needs the records any more
-      const cudaError_t error = launch_high_word_ties(arguments, static_cast<uint32_t*>(arguments.records[0]), plan.grid[0], stream);
+    if (plan.high_word_samples > 0) {
+      const cudaError_t error = launch_rest_of_high_words(arguments, middle, plan, stream);
       if (error != cudaSuccess) return error;
     }
   }
