@@ -4,12 +4,14 @@
 //   along   the length axis steps least: consecutive threads take consecutive elements of a row, on both sides.
 //   across  some row axis steps least (sorting a matrix along dim 0): tiles of that axis and the length axis are turned in shared memory,
 //           so that both the strided and the packed side are touched in runs. The classic tiled transpose (Ruetsch and Micikevicius,
-//           "Optimizing Matrix Transpose in CUDA", 2009), with padding against bank conflicts.
+//           "Optimizing Matrix Transpose in CUDA", 2009), with padding against bank conflicts; by square blocks of elements where lines
+//           allow it (turned_blocks.cuh).
 // Every element is read once and written once.
 #include <algorithm>
 #include <climits>
 
 #include "strided_copy.h"
+#include "turned_blocks.cuh"
 
 namespace gpusort {
 namespace {
@@ -33,20 +35,6 @@ __global__ void __launch_bounds__(kThreads) copy_along_kernel(StridedRows rows, 
       *element = packed[i];
     }
   }
-}
-
-// The row axis that is turned against the length axis, and the rest of the row number.
-struct TurnedAxis {
-  int64_t size = 1;
-  int64_t stride = 0;    // in the strided tensor
-  int64_t row_step = 1;  // between its neighbours in row numbers
-  int64_t size_tiles = 1;
-  int64_t length_tiles = 1;
-};
-
-// A 64-bit division takes about a hundred instructions, as many as a thread's part of a tile.
-__device__ __forceinline__ int64_t quotient(int64_t a, int64_t b) {
-  return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
 }
 
 // Extents of a tile. Narrow ones are for matrices of few columns or few rows, of which a square one would mostly hold nothing.
@@ -76,9 +64,6 @@ struct TileShape {
 
 // A tile is read whole into registers, so that all its loads are under way at once, turned in shared memory and written. `packed` and
 // `strided` may differ in width when scattering: positions are widened on their way.
-//
-// Tiles that follow each other are neighbours where they are read: DRAM is read a page at a time, while the L2 cache gathers what is
-// written.
 template <class Strided, class Packed, int kLengths, int kRows, bool kGather>
 __global__ void __launch_bounds__(kThreads)
     copy_across_kernel(const __grid_constant__ StridedRows rows, TurnedAxis axis, int64_t first_tile, Strided* strided, Packed* packed) {
@@ -87,21 +72,10 @@ __global__ void __launch_bounds__(kThreads)
   constexpr int kPaddingBytes = kLengths < 32 ? 4 * (32 / kLengths) : 4;
   constexpr int kPadding = kPaddingBytes < sizeof(Packed) ? 1 : kPaddingBytes / sizeof(Packed);
   __shared__ Packed tile[kLengths][kRows + kPadding];
-  // Tiles of the two axes vary fastest, then the other rows.
-  const int64_t number = first_tile + blockIdx.x;
-  const int64_t fast_tiles = kGather ? axis.size_tiles : axis.length_tiles;
-  const int64_t rest = quotient(number, fast_tiles), fast = number - rest * fast_tiles;
-  const int64_t slow_tiles = kGather ? axis.length_tiles : axis.size_tiles;
-  const int64_t others = quotient(rest, slow_tiles), slow = rest - others * slow_tiles;
-  const int64_t outer = quotient(others, axis.row_step);
-  const int64_t length_start = (kGather ? slow : fast) * kLengths;
-  const int64_t axis_start = (kGather ? fast : slow) * kRows;
-  const int64_t first_row = outer * axis.row_step * axis.size + (others - outer * axis.row_step);
-  const int lengths = static_cast<int>(min(static_cast<int64_t>(kLengths), rows.length - length_start));  // of the tile
-  const int rows_here = static_cast<int>(min(static_cast<int64_t>(kRows), axis.size - axis_start));
-  Strided* strided_tile = strided + rows.offset(first_row) + axis_start * axis.stride + length_start * rows.length_stride;
-  Packed* packed_tile = packed + (first_row + axis_start * axis.row_step) * rows.length + length_start;
-  const int64_t row_pitch = axis.row_step * rows.length;  // of turned neighbours, packed
+  const TurnedTile part = find_turned_tile<kLengths, kRows, kGather>(rows, axis, first_tile + blockIdx.x);
+  const int lengths = part.lengths, rows_here = part.rows;
+  Strided* strided_tile = strided + part.strided;
+  Packed* packed_tile = packed + part.packed;
 
   Packed held[Shape::kSteps];
 #pragma unroll
@@ -109,7 +83,7 @@ __global__ void __launch_bounds__(kThreads)
     const int row = kGather ? Shape::template along<kRows>(i) : Shape::template across<kLengths>(i);
     const int place = kGather ? Shape::template across<kRows>(i) : Shape::template along<kLengths>(i);
     if (row < rows_here && place < lengths) {
-      held[i] = kGather ? strided_tile[row * axis.stride + place * rows.length_stride] : packed_tile[row * row_pitch + place];
+      held[i] = kGather ? strided_tile[row * axis.stride + place * rows.length_stride] : packed_tile[row * part.row_pitch + place];
     }
   }
 #pragma unroll
@@ -125,7 +99,7 @@ __global__ void __launch_bounds__(kThreads)
     const int place = kGather ? Shape::template along<kLengths>(i) : Shape::template across<kRows>(i);
     if (row < rows_here && place < lengths) {
       if (kGather) {
-        packed_tile[row * row_pitch + place] = tile[place][row];
+        packed_tile[row * part.row_pitch + place] = tile[place][row];
       } else {
         strided_tile[row * axis.stride + place * rows.length_stride] = tile[place][row];
       }
@@ -133,14 +107,22 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <int kLengths, int kRows, bool kGather, class Strided, class Packed>
+// kBlocks: lines allow for blocks.
+template <int kLengths, int kRows, bool kGather, bool kBlocks = false, class Strided, class Packed>
 cudaError_t launch_across(const StridedRows& rows, TurnedAxis axis, Strided* strided, Packed* packed, cudaStream_t stream) {
   axis.size_tiles = (axis.size + kRows - 1) / kRows;
   axis.length_tiles = (rows.length + kLengths - 1) / kLengths;
-  const int64_t tiles = axis.size_tiles * axis.length_tiles * (rows.rows / axis.size);
-  for (int64_t first = 0; first < tiles; first += INT_MAX) {
-    const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(tiles - first, INT_MAX));
-    copy_across_kernel<Strided, Packed, kLengths, kRows, kGather><<<blocks, kThreads, 0, stream>>>(rows, axis, first, strided, packed);
+  axis.tiles = axis.size_tiles * axis.length_tiles * (rows.rows / axis.size);
+  for (int64_t first = 0; first < axis.tiles; first += INT_MAX) {
+    const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(axis.tiles - first, INT_MAX));
+    if constexpr (kBlocks) {
+      const TurnedArguments<Strided, Packed> arguments{rows, axis, first, strided, packed};
+      const cudaError_t launched = launch_after_predecessor<turn_blocks_kernel<Strided, Packed, kLengths, kRows, kGather>>(
+          arguments, {blocks, kTurningThreads, 0, true}, stream);
+      if (launched != cudaSuccess) return launched;
+    } else {
+      copy_across_kernel<Strided, Packed, kLengths, kRows, kGather><<<blocks, kThreads, 0, stream>>>(rows, axis, first, strided, packed);
+    }
     const cudaError_t status = cudaGetLastError();
     if (status != cudaSuccess) return status;
   }
@@ -172,6 +154,18 @@ cudaError_t launch(const StridedRows& rows, Strided* strided, Packed* packed, cu
   if (axis.size <= kSome) return launch_across<kArea / kSome, kSome, kGather>(rows, axis, strided, packed, stream);
   if (rows.length <= kFew) return launch_across<kFew, kArea / kFew, kGather>(rows, axis, strided, packed, stream);
   if (rows.length <= kSome) return launch_across<kSome, kArea / kSome, kGather>(rows, axis, strided, packed, stream);
+  // [8192, 8192] on an H200, in us, by blocks (by elements): 4 bytes gather 138 (159), scatter 137 (147), 2 bytes 75 (132), 76 (128), 1
+  // byte 76 (125), 70 (126), 8 bytes gather 271 (278; scatter 270 either way); positions of 2 bytes to 8 181 (183; in tiles of 64 x 64
+  // 187). Copying 4 bytes takes 133. Scattering takes the last tiles first: what the sort of the rows has written last is still in the L2
+  // cache.
+  constexpr bool kWidens = sizeof(Strided) > sizeof(Packed), kWide = sizeof(Packed) == 8;
+  if constexpr (sizeof(Packed) < 8 || (kWide && kGather)) {
+    constexpr int kTileLengths = kWide ? 32 : kWidens || sizeof(Packed) < 4 ? 128 : 64, kTileRows = kWidens ? 32 : 64;
+    if (turns_by_blocks(rows, turned, strided, packed) && (!kWidens || axis.size > kSquare)) {
+      axis.last_first = !kGather;
+      return launch_across<kTileLengths, kTileRows, kGather, true>(rows, axis, strided, packed, stream);
+    }
+  }
   // Tiles that are long where the packed side is touched in runs. [8192, 8192] of 4 bytes on an H200: gather 160 us (64 x 64: 251), scatter
   // 148 (164). Of 33 columns a second tile would hold one, and scattering 300000 x 33 take 45 us instead of 39.
   if constexpr (sizeof(Packed) <= 4) {
