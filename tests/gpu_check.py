@@ -24,6 +24,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -183,7 +184,42 @@ def sanitizer_options(sanitizer, tool):
     return options
 
 
-def run_tool(sanitizer, tool, limit):
+def parts_of_set():
+    """The functions of the set, each of which is run in a process of its own, several side by side: most of their time is the host's."""
+    return re.findall(r"^def (run_\w+)\(", SANITIZER_SET.read_text(), re.MULTILINE)
+
+
+def run_part(command, environment, limit):
+    """(status, output) of one process; status is None if it did not end in time."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        output, _ = process.communicate(timeout=max(1, limit))
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # the tool and the program that it watches
+        return None, process.communicate()[0]
+
+
+def verdict_of_part(status, output):
+    """(verdict, errors, calls, reason) of one process under the tool."""
+    summary = re.findall(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard", output)
+    calls = re.search(r"SANITIZER SET: (\d+) calls", output)
+    count = int(calls.group(1)) if calls else 0
+    if status is None:
+        return "no verdict", None, count, "stopped at the time limit"
+    if not summary:
+        return "no verdict", None, count, f"no summary; status {status}"
+    errors = sum(int(errors or hazards) for errors, hazards in summary)
+    if errors:
+        return "findings", errors, count, f"{errors} findings"
+    if calls and status == 0:
+        return "clean", 0, count, ""
+    return "no verdict", 0, count, f"the calls did not end well (status {status})"
+
+
+def run_tool(sanitizer, tool, limit, jobs=1):
     started = time.monotonic()
     result = {"verdict": "no verdict", "errors": None, "note": PART_NOTES[tool]}
     if sanitizer is None:
@@ -191,31 +227,33 @@ def run_tool(sanitizer, tool, limit):
     if limit < 10:
         return {**result, "reason": "no time was left"}
     environment = {**environment_of_tests(), "PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "CUDA_MODULE_LOADING": "LAZY"}
-    command = [sanitizer, *sanitizer_options(sanitizer, tool), sys.executable, str(SANITIZER_SET)]
-    try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired as late:
-        output = late.stdout or ""
-        output = output.decode(errors="replace") if isinstance(output, bytes) else output
-        return {**result, "reason": f"stopped at the time limit after {time.monotonic() - started:.0f} s", "tail": output[-1000:]}
-    output = done.stdout + done.stderr
-    summary = re.findall(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard", output)
-    calls = re.search(r"SANITIZER SET: (\d+) calls", output)
-    result.update(seconds=round(time.monotonic() - started, 1), options=" ".join(command[1:-2]), calls=int(calls.group(1)) if calls else 0)
-    if not summary:
-        return {**result, "reason": f"no summary; status {done.returncode}", "tail": output[-1500:]}
-    result["errors"] = sum(int(errors or hazards) for errors, hazards in summary)
-    if result["errors"] == 0 and calls and done.returncode == 0:
-        return {**result, "verdict": "clean"}
-    reason = f"{result['errors']} findings" if result["errors"] else f"the set of calls did not end well (status {done.returncode})"
-    return {**result, "verdict": "findings" if result["errors"] else "no verdict", "reason": reason, "tail": output[-4000:]}
+    options = sanitizer_options(sanitizer, tool)
+    command = [sanitizer, *options, sys.executable, str(SANITIZER_SET)]
+    names = parts_of_set()
+    with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
+        done = list(pool.map(lambda name: run_part([*command, name], environment, limit - (time.monotonic() - started)), names))
+    parts = [verdict_of_part(*part) for part in done]
+    worst = next((verdict for verdict in ("findings", "no verdict") if any(part[0] == verdict for part in parts)), "clean")
+    counted = [errors for _, errors, _, _ in parts if errors is not None]
+    result.update(
+        verdict=worst,
+        errors=sum(counted) if counted else None,
+        seconds=round(time.monotonic() - started, 1),
+        options=" ".join(options),
+        calls=sum(calls for _, _, calls, _ in parts),
+    )
+    if worst != "clean":
+        bad = [(name, part, output) for name, part, (_, output) in zip(names, parts, done, strict=True) if part[0] != "clean"]
+        result["reason"] = "; ".join(f"{name}: {part[3]}" for name, part, _ in bad)
+        result["tail"] = bad[0][2][-4000:]
+    return result
 
 
-def run_sanitizer(proof, tools, time_limit, save):
+def run_sanitizer(proof, tools, time_limit, jobs, save):
     deadline, sanitizer = time.monotonic() + time_limit, find_sanitizer()
     results = proof.setdefault("sanitizer", {}).setdefault("tools", {})
     for tool in tools:
-        results[tool] = run_tool(sanitizer, tool, deadline - time.monotonic())
+        results[tool] = run_tool(sanitizer, tool, deadline - time.monotonic(), jobs)
         result = results[tool]
         print(f"  {tool:10} {result['verdict']}  {result.get('calls', 0)} calls  {result.get('reason', '')}", flush=True)
         if "tail" in result:
@@ -273,7 +311,12 @@ def main():
     parser.add_argument("--tools", help=f"tools of compute-sanitizer, separated by commas ({','.join(TOOLS)})")
     parser.add_argument("--resume", action="store_true", help="leave out what has passed with these sources")
     parser.add_argument("--time-limit", type=float, default=540, metavar="SECONDS", help="for each part (540)")
-    parser.add_argument("--jobs", type=int, default=max(1, min(5, (os.cpu_count() or 2) // 2)), help="test modules at a time")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=max(1, min(5, (os.cpu_count() or 2) // 2)),
+        help="test modules, or parts of the sanitizer's calls, at a time",
+    )
     parser.add_argument("--results", type=pathlib.Path, help="the file to write, instead of benchmarks/results/<gpu>/gpu_check.json")
     options = parser.parse_args()
     if options.status:
@@ -310,7 +353,7 @@ def main():
             done = proof.get("sanitizer", {}).get("tools", {})
             tools = [tool for tool in tools if done.get(tool, {}).get("verdict") != "clean"]
         print(f"compute-sanitizer: {', '.join(tools)}", flush=True)
-        run_sanitizer(proof, tools, options.time_limit, save)
+        run_sanitizer(proof, tools, options.time_limit, options.jobs, save)
     save()
     problems = problems_of(proof, options.only)
     print(f"{'NOT PASSED' if problems else 'passed'}{f' ({options.only})' if options.only else ''}: {path}", flush=True)

@@ -130,7 +130,18 @@ def test_verdicts_of_the_sanitizer(tmp_path, body, verdict):
     sanitizer.chmod(0o755)
     result = gpu_check.run_tool(str(sanitizer), "racecheck", 60)
     assert result["verdict"] == verdict and (verdict == "clean") == ("reason" not in result)
+    assert result["calls"] in (0, 7 * len(gpu_check.parts_of_set())) and len(gpu_check.parts_of_set()) >= 6
     assert gpu_check.run_tool(None, "racecheck", 60)["verdict"] == "no verdict"
+
+
+def test_one_bad_part_spoils_a_tool(tmp_path):
+    sanitizer = tmp_path / "compute-sanitizer"
+    clean = "echo 'SANITIZER SET: 7 calls'; echo '========= ERROR SUMMARY: 0 errors'"
+    for bad, verdict in (("echo '========= ERROR SUMMARY: 3 errors'", "findings"), ("sleep 60", "no verdict")):
+        sanitizer.write_text(SANITIZER.format(body=f'case "$*" in *run_merges*) {bad};; *) {clean};; esac'))
+        sanitizer.chmod(0o755)
+        result = gpu_check.run_tool(str(sanitizer), "memcheck", 10, jobs=8)
+        assert result["verdict"] == verdict and result["reason"].startswith("run_merges: ")
 
 
 def test_the_digest_is_of_sources_alone(tmp_path):
