@@ -33,6 +33,21 @@ def test_families(family, dtype):
                 assert_is_stable_sort(x, values, indices, -1, descending)
 
 
+@pytest.mark.parametrize(("length", "tiles"), ((32_768, 64), (65_536, 64), (131_072, 128), (262_144, 128)))
+def test_keys_made_against_the_samples_of_the_grid_sort(length, tiles):
+    """What csrc/plan/grid_sort_plan.h samples is small, so that one bucket would take nearly all of the row."""
+    samples = tiles * 16
+    step = (length << 32) // samples
+    places = [(i * step >> 32) + (((i + 1) * 2654435769 % 2**32) * (step >> 32) >> 32) for i in range(samples)]
+    assert len(set(places)) == samples
+    x = torch.randint(1 << 20, 1 << 21, (length,), dtype=torch.int32, device="cuda", generator=torch.Generator("cuda").manual_seed(3))
+    x[places] = torch.arange(samples, dtype=torch.int32, device="cuda")
+    for repeat in range(REPEATS):
+        descending = repeat % 2 == 1
+        keys = -x if descending else x
+        assert_is_stable_sort(keys, *gs.sort(keys, descending=descending, algorithm="grid"), -1, descending)
+
+
 @pytest.mark.parametrize("dtype", (torch.float32, torch.int64, torch.float16), ids=name_of)
 def test_what_is_chosen_beside_the_crossovers(dtype):
     """Lengths on both sides of every length at which the plan changes its mind, whatever the constants are."""

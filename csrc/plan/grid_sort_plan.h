@@ -10,6 +10,11 @@
 // Random keys stay near the mean (standard deviation 18 %). A bucket above the capacity, twice a tile, is cut once more by the same
 // argument: every piece_gap-th word of each of its V runs is a sample; all of them fit the block's sort, and between every
 // `piece_samples`-th of them lie at most (piece_samples + V) * piece_gap <= capacity words. No input can overflow a block.
+//
+// Of 32-bit keys, tiles need not be sorted: the splitters are every kGridPartitionSamples-th of as many keys to a bucket, taken at places
+// that a hash spreads over the row. Buckets of any input are then as long as if the keys were random (standard deviation 25 %, one of 128
+// above kGridPartitionMost times the mean in 3 calls of 10^6), unless it was made with the hash in mind. Either way a longer one makes all
+// blocks sort by sorted tiles after all.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +35,9 @@ constexpr int64_t kGridMaxTiles = 8192;  // of all rows
 enum class GridWords { kExact, kPackedBuckets, kPacked };
 
 struct GridSortPlan {
-  int threads = 0;  // to a block; 0: not for this kernel
-  int items = 0;    // words to a thread in a tile; a bucket may have twice as many
+  bool by_partition = false;  // tiles are partitioned by samples, not sorted; everything is laid out for both
+  int threads = 0;            // to a block; 0: not for this kernel
+  int items = 0;              // words to a thread in a tile; a bucket may have twice as many
   GridWords words = GridWords::kExact;
   int tiles_per_row = 0;
   int tile_length = 0;
@@ -46,6 +52,9 @@ struct GridSortPlan {
   int shared_limit = 0;           // one value for every launch on a device, so that concurrent callers agree
   int64_t samples_offset = 0;     // in the workspace, in bytes; the words are at its beginning
   int64_t splitters_offset = 0;
+  int64_t table_offset = 0;  // by_partition
+  int64_t overflow_offset = 0;
+  uint64_t sample_step = 0;  // between samples, times 2^32
   int64_t workspace_bytes = 0;
 };
 
@@ -60,12 +69,19 @@ struct Shape {
 
 constexpr Shape kShapes[] = {{256, 1, 64}, {256, 2, 128}, {512, 2, 128}, {512, 4, 128}};
 
+// By partition, at most a tile to an SM: long tiles, since every block sorts as many samples as there are buckets. Single float32 arrays on
+// an H200, in a graph, against sorted tiles: 2^13 8.3 us, 2^14 8.5 (11.3), 2^15 9.2 (13.4), 2^16 10.4 (16.2; as 512 x 1 11.7), 2^17 12.7
+// (19.6), 2^18 16.0 (25.6); 2^17 equal keys 17.6 (20.2), two values 26.2 (20.8).
+constexpr Shape kPartitionShapes[] = {{512, 1, 64}, {512, 2, 128}, {512, 4, 128}};
+constexpr int64_t kPartitionMinNumel = 6144;
+
 // By registers: 64 a thread for the longest tiles, of which an SM gets several, else 128.
 GPUSORT_HD constexpr int blocks_per_sm(int threads, int items) {
   return items >= 4 ? 1024 / threads : 512 / threads;
 }
 
 constexpr int64_t kStaticSharedBytes = 5120;  // the kernel's own variables and what the driver keeps of each block
+constexpr int64_t kPartitionStaticSharedBytes = 8192;
 
 }  // namespace grid_sort_shapes
 
@@ -78,6 +94,30 @@ GPUSORT_HD int grid_sample_count(int tile_length, int offset, int gap) {
 }
 GPUSORT_HD int grid_sample_place(int sample, int offset, int gap) {
   return (sample + 1) * gap - 1 - offset;
+}
+
+// By partition: samples to a bucket, and how long a bucket may be, in tiles.
+constexpr int kGridPartitionSamples = 16;
+constexpr int kGridPartitionMost = 3;
+
+GPUSORT_HD uint32_t grid_partition_sample_place(uint32_t sample, uint64_t step) {
+  const uint64_t hash = static_cast<uint32_t>((sample + 1) * 2654435769u);
+  return static_cast<uint32_t>(sample * step >> 32) + static_cast<uint32_t>(hash * (step >> 32) >> 32);
+}
+GPUSORT_HD constexpr int grid_partition_sample_items(int threads) {
+  return kGridMaxTilesPerRow * kGridPartitionSamples / threads;
+}
+GPUSORT_HD constexpr int grid_partition_most_items(int threads, int items) {
+  return kGridPartitionMost * items > grid_partition_sample_items(threads) ? kGridPartitionMost * items
+                                                                           : grid_partition_sample_items(threads);
+}
+GPUSORT_HD constexpr int grid_partition_bin_items(int items) {
+  return items <= 2 ? 4 : 8;
+}
+// Words, bins and places (cuda/grid_sort/grid_spread.cuh).
+GPUSORT_HD constexpr int grid_spread_bytes(int threads, int items) {
+  const int most = grid_partition_most_items(threads, items);
+  return (threads * most + 2) * 8 + (threads * grid_partition_bin_items(items) + 4) * 4 + (threads * ((most + 3) / 4 * 4) + 4) * 4;
 }
 
 // The most words of a bucket.
@@ -126,6 +166,28 @@ inline bool fits(const grid_sort_shapes::Shape& shape, int key_bytes, const Devi
   return shared_bytes(shape, key_bytes, shape.max_tiles_per_row) + grid_sort_shapes::kStaticSharedBytes <= traits.shared_bytes_per_block;
 }
 
+// The same for sorting by partition, and by tiles if need be.
+inline int partition_shared_bytes(const grid_sort_shapes::Shape& shape, int tiles) {
+  const int places = shape.threads * grid_partition_most_items(shape.threads, shape.items);
+  const int by_tiles = grid_shared_word_bytes(false, tiles * kGridSamples) +
+                       grid_sort_bytes(false, GridWords::kPackedBuckets, 2 * shape.threads * shape.items);
+  return std::max({grid_spread_bytes(shape.threads, shape.items), grid_shared_word_bytes(false, places), by_tiles});
+}
+
+inline const grid_sort_shapes::Shape* partition_shape(const SortProblem& problem, const DeviceTraits& traits) {
+  if (problem.key.bytes != 4 || problem.numel() < grid_sort_shapes::kPartitionMinNumel) return nullptr;
+  for (const auto& shape : grid_sort_shapes::kPartitionShapes) {
+    const int64_t tiles = tiles_per_row(shape, problem.length);
+    if (tiles < 2 || tiles > shape.max_tiles_per_row || tiles * problem.rows > traits.sm_count) continue;
+    if (partition_shared_bytes(shape, static_cast<int>(tiles)) + grid_sort_shapes::kPartitionStaticSharedBytes >
+        traits.shared_bytes_per_block) {
+      continue;
+    }
+    return &shape;
+  }
+  return nullptr;
+}
+
 inline bool can_run(const DeviceTraits& traits) {
   return traits.sm_count >= 1 && traits.compute_major >= 8;
 }
@@ -159,6 +221,10 @@ inline GridSortPlan plan_grid_sort(const SortProblem& problem, const DeviceTrait
     if (tiles * problem.rows <= traits.sm_count) break;
   }
   if (chosen == nullptr) return plan;
+  if (const grid_sort_shapes::Shape* partition = partition_shape(problem, traits)) {
+    chosen = partition;
+    plan.by_partition = true;
+  }
   plan.tiles_per_row = static_cast<int>(tiles_per_row(*chosen, problem.length));
   plan.tile_length = static_cast<int>((problem.length + plan.tiles_per_row - 1) / plan.tiles_per_row);
   plan.gap = (plan.tile_length + kGridSamples - 1) / kGridSamples;
@@ -168,11 +234,13 @@ inline GridSortPlan plan_grid_sort(const SortProblem& problem, const DeviceTrait
     plan.samples_per_row += grid_sample_count(length, grid_sample_offset(tile, plan.gap), plan.gap);
   }
   plan.items = chosen->items;
-  plan.words = words_of(*chosen, problem.key.bytes);
+  plan.words = plan.by_partition ? GridWords::kPackedBuckets : words_of(*chosen, problem.key.bytes);
   plan.dependent_launch = traits.compute_major >= 9;
   if (!set_grid_bucket_capacity(plan, 2 * chosen->threads * chosen->items)) return plan;
-  plan.shared_bytes = shared_bytes(*chosen, problem.key.bytes, plan.tiles_per_row);
-  plan.shared_limit = static_cast<int>(traits.shared_bytes_per_block - grid_sort_shapes::kStaticSharedBytes);
+  plan.shared_bytes = plan.by_partition ? partition_shared_bytes(*chosen, plan.tiles_per_row)
+                                        : shared_bytes(*chosen, problem.key.bytes, plan.tiles_per_row);
+  plan.shared_limit = static_cast<int>(traits.shared_bytes_per_block - (plan.by_partition ? grid_sort_shapes::kPartitionStaticSharedBytes
+                                                                                          : grid_sort_shapes::kStaticSharedBytes));
   const int64_t tiles = plan.tiles_per_row * problem.rows;
   const int64_t by_memory = traits.shared_bytes_per_sm / (plan.shared_bytes + grid_sort_shapes::kStaticSharedBytes);
   const int64_t per_sm =
@@ -182,6 +250,13 @@ inline GridSortPlan plan_grid_sort(const SortProblem& problem, const DeviceTrait
   plan.samples_offset = tiles * plan.tile_length * word_bytes;
   plan.splitters_offset = plan.samples_offset + tiles * kGridSamples * word_bytes;
   plan.workspace_bytes = plan.splitters_offset + tiles * word_bytes;
+  if (plan.by_partition) {
+    plan.blocks = static_cast<int>(tiles);
+    plan.table_offset = plan.workspace_bytes;
+    plan.overflow_offset = plan.table_offset + tiles * plan.tiles_per_row * 4;
+    plan.workspace_bytes = plan.overflow_offset + 4;
+    plan.sample_step = (static_cast<uint64_t>(problem.length) << 32) / static_cast<uint64_t>(plan.tiles_per_row * kGridPartitionSamples);
+  }
   plan.threads = chosen->threads;
   return plan;
 }

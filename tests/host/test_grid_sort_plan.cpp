@@ -52,7 +52,26 @@ bool sane(const SortProblem& problem, const DeviceTraits& traits) {
   const int64_t word = problem.key.bytes == 8 ? 16 : 8;
   good = good && plan.samples_offset >= tiles * problem.rows * plan.tile_length * word;
   good = good && plan.splitters_offset - plan.samples_offset >= tiles * problem.rows * kGridSamples * word;
-  good = good && plan.workspace_bytes - plan.splitters_offset >= tiles * problem.rows * word && plan.samples_offset % word == 0;
+  const int64_t splitters_end = plan.splitters_offset + tiles * problem.rows * word;
+  good = good && plan.workspace_bytes >= splitters_end && plan.samples_offset % word == 0;
+  if (plan.by_partition) {
+    good = good && problem.key.bytes == 4 && tiles > 1 && plan.blocks == tiles * problem.rows && plan.blocks <= traits.sm_count;
+    good = good && tile < 1 << 16 && plan.words == GridWords::kPackedBuckets && plan.bucket_capacity == 2 * tile;
+    good = good && plan.shared_bytes >= grid_spread_bytes(plan.threads, plan.items);
+    good = good && plan.shared_bytes >= grid_shared_word_bytes(false, plan.threads * grid_partition_most_items(plan.threads, plan.items));
+    good = good && plan.table_offset >= splitters_end && plan.overflow_offset - plan.table_offset >= plan.blocks * tiles * 4;
+    good = good && plan.workspace_bytes - plan.overflow_offset >= 4 && plan.table_offset % 4 == 0;
+    // Every sample is another key of the row.
+    const int64_t count = tiles * kGridPartitionSamples;
+    int64_t before = -1;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t place = grid_partition_sample_place(static_cast<uint32_t>(i), plan.sample_step);
+      good = good && place > before && place < length;
+      before = place;
+    }
+    good =
+        good && count <= int64_t{plan.threads} * grid_partition_sample_items(plan.threads) && length - before <= 2 * (length / count + 1);
+  }
   if (!good) std::printf("length %lld rows %lld bytes %d\n", (long long)length, (long long)problem.rows, problem.key.bytes);
   return good;
 }
@@ -95,6 +114,10 @@ void test_shapes_are_compiled() {
       for (int64_t rows : {1, 8, 132}) {
         const GridSortPlan plan = plan_grid_sort(make_problem(key_bytes, rows, length), DeviceTraits{});
         if (plan.threads == 0) continue;
+        if (plan.by_partition) {
+          CHECK(plan.threads == 512 && (plan.items == 1 || plan.items == 2 || plan.items == 4));
+          continue;
+        }
         const bool longest = plan.threads == 512 && plan.items == 4, long_one = plan.threads == 512 && plan.items == 2;
         CHECK(longest || long_one || (plan.threads == 256 && plan.items <= 2));
         const GridWords short_words = longest ? GridWords::kPacked : long_one ? GridWords::kPackedBuckets : GridWords::kExact;
@@ -102,6 +125,18 @@ void test_shapes_are_compiled() {
       }
     }
   }
+}
+
+// Whole rows of 32-bit keys, as long as each SM needs one tile at most.
+void test_partition() {
+  const auto by_partition = [](int key_bytes, int64_t rows, int64_t length) {
+    return plan_grid_sort(make_problem(key_bytes, rows, length), DeviceTraits{}).by_partition;
+  };
+  CHECK(by_partition(4, 1, 1 << 16) && by_partition(4, 1, 1 << 18) && by_partition(4, 4, 1 << 16));
+  CHECK(!by_partition(8, 1, 1 << 16) && !by_partition(2, 1, 1 << 16) && !by_partition(4, 8, 1 << 16) && !by_partition(4, 1, 500));
+  DeviceTraits small;
+  small.shared_bytes_per_block = 64 << 10;
+  CHECK(!plan_grid_sort(make_problem(4, 1, 1 << 18), small).by_partition);
 }
 
 // Tests of the kernel force its rare path by a smaller capacity.
@@ -119,6 +154,7 @@ int main() {
   test_plans();
   test_reach();
   test_shapes_are_compiled();
+  test_partition();
   test_smaller_capacity();
   return report();
 }

@@ -19,66 +19,10 @@
 
 #include "../primitives/dependent_launch.cuh"
 #include "exact_words.cuh"
+#include "grid_sort_arguments.cuh"
 #include "packed_words.cuh"
 
 namespace gpusort {
-
-template <class Word>
-struct GridSortArguments {
-  using Code = typename WordTraits<Word>::Code;
-
-  const void* keys_in = nullptr;
-  void* keys_out = nullptr;         // null: not wanted
-  int64_t* indices_wide = nullptr;  // at most one of the two is wanted
-  int32_t* indices_narrow = nullptr;
-  GlobalWord<Word>* words = nullptr;      // [row][tile][tile_length], each tile sorted
-  GlobalWord<Word>* samples = nullptr;    // [row][tile][kGridSamples]
-  GlobalWord<Word>* splitters = nullptr;  // [row][bucket]: the first word of each bucket but the first
-  KeyOrder<Code> order;                   // of keys shifted up to the width of a code
-  int key_bytes = 0;
-  int length = 0;
-  int tiles = 0;  // of all rows
-  int tiles_per_row = 0;
-  int tile_length = 0;
-  int gap = 0;
-  int samples_per_row = 0;
-  int bucket_capacity = 0;
-  int piece_gap = 0;
-  int piece_samples = 0;
-};
-
-// Keys shorter than a code are its upper bits: order, NaN and zeros included, is not changed by the zeros below.
-template <class Code>
-__device__ __forceinline__ int key_shift(int key_bytes) {
-  return (static_cast<int>(sizeof(Code)) - key_bytes) * 8;
-}
-
-// Not yet shifted, so that several loads can be under way.
-template <class Code>
-__device__ __forceinline__ Code load_key(const void* keys, int key_bytes, int64_t place) {
-  if constexpr (sizeof(Code) == 8) {
-    return static_cast<const uint64_t*>(keys)[place];
-  } else {
-    if (key_bytes == 4) return static_cast<const uint32_t*>(keys)[place];
-    if (key_bytes == 2) return static_cast<const uint16_t*>(keys)[place];
-    return static_cast<const uint8_t*>(keys)[place];
-  }
-}
-
-template <class Code>
-__device__ __forceinline__ void store_key(void* keys, int key_bytes, int64_t place, Code key) {
-  if constexpr (sizeof(Code) == 8) {
-    static_cast<uint64_t*>(keys)[place] = key;
-  } else {
-    if (key_bytes == 4) {
-      static_cast<uint32_t*>(keys)[place] = key;
-    } else if (key_bytes == 2) {
-      static_cast<uint16_t*>(keys)[place] = static_cast<uint16_t>(key >> 16);
-    } else {
-      static_cast<uint8_t*>(keys)[place] = static_cast<uint8_t>(key >> 24);
-    }
-  }
-}
 
 // The block's own variables.
 template <class Word>
@@ -310,11 +254,9 @@ struct GridSortBlock {
     return notes.count;
   }
 
-  // Pulls what is laid out and sorts it into `words`.
+  // Pulls what is laid out: pulled[e] is the word of place e * kThreads + thread, from `count` places on the last one.
   template <int kPulled, bool kSampled>
-  __device__ __forceinline__ void sort_runs(int row, int count) const {
-    if (count == 0) return;
-    Word pulled[kPulled];
+  __device__ __forceinline__ void pull_runs(int row, int count, Word (&pulled)[kPulled]) const {
 #pragma unroll
     for (int e = 0; e < kPulled; ++e) {
       const int position = min(e * kThreads + thread, count - 1);
@@ -327,6 +269,14 @@ struct GridSortBlock {
       const int place = notes.low[tile_of_row] + (kSampled ? (in_run + 1) * arguments.piece_gap - 1 : in_run);
       pulled[e] = tile_words(row, tile_of_row)[place].load();
     }
+  }
+
+  // Pulls what is laid out and sorts it into `words`.
+  template <int kPulled, bool kSampled>
+  __device__ __forceinline__ void sort_runs(int row, int count) const {
+    if (count == 0) return;
+    Word pulled[kPulled];
+    pull_runs<kPulled, kSampled>(row, count, pulled);
     bucket_sort.template sort<kThreads>(notes.sort, pulled, count);
   }
 
@@ -386,14 +336,10 @@ __device__ __noinline__ void sort_bucket_in_pieces(const GridSortArguments<Word>
   GridSortBlock<Word, kThreads, kItems, kWords>(*arguments, *notes, storage).sort_in_pieces(row);
 }
 
+// The whole sort. All blocks of the grid call.
 template <class Word, int kThreads, int kItems, GridWords kWords>
-__global__ void __launch_bounds__(kThreads, grid_sort_shapes::blocks_per_sm(kThreads, kItems))
-    grid_sort_kernel(const __grid_constant__ GridSortArguments<Word> arguments) {
-  start_after_predecessor();
+__device__ __forceinline__ void sort_by_tiles(const GridSortArguments<Word>& arguments, GridSortNotes<Word>& notes, char* storage) {
   using Block = GridSortBlock<Word, kThreads, kItems, kWords>;
-  extern __shared__ uint4 shared_memory[];
-  __shared__ GridSortNotes<Word> notes;
-  char* storage = reinterpret_cast<char*>(shared_memory);
   const Block block(arguments, notes, storage);
   const int step = static_cast<int>(gridDim.x), first = static_cast<int>(blockIdx.x);
   const int tiles_per_row = arguments.tiles_per_row;
@@ -435,6 +381,15 @@ __global__ void __launch_bounds__(kThreads, grid_sort_shapes::blocks_per_sm(kThr
       block.template write<Block::kBucketItems>(row, base, count);
     }
   }
+}
+
+template <class Word, int kThreads, int kItems, GridWords kWords>
+__global__ void __launch_bounds__(kThreads, grid_sort_shapes::blocks_per_sm(kThreads, kItems))
+    grid_sort_kernel(const __grid_constant__ GridSortArguments<Word> arguments) {
+  start_after_predecessor();
+  extern __shared__ uint4 shared_memory[];
+  __shared__ GridSortNotes<Word> notes;
+  sort_by_tiles<Word, kThreads, kItems, kWords>(arguments, notes, reinterpret_cast<char*>(shared_memory));
 }
 
 }  // namespace gpusort

@@ -21,10 +21,9 @@ cudaError_t launch_grid_sort_shape(GridSortArguments<Word> arguments, const Grid
 }
 
 template <class Word>
-cudaError_t launch_grid_sort_words(const SortProblem& problem, const GridSortPlan& plan, void* workspace, cudaStream_t stream) {
+void fill_grid_sort_arguments(const SortProblem& problem, const GridSortPlan& plan, void* workspace, GridSortArguments<Word>& arguments) {
   using Code = typename WordTraits<Word>::Code;
   char* bytes = static_cast<char*>(workspace);
-  GridSortArguments<Word> arguments;
   arguments.keys_in = problem.keys_in;
   arguments.keys_out = problem.keys_out;
   if (problem.index_bytes == 8) {
@@ -47,6 +46,13 @@ cudaError_t launch_grid_sort_words(const SortProblem& problem, const GridSortPla
   arguments.bucket_capacity = plan.bucket_capacity;
   arguments.piece_gap = plan.piece_gap;
   arguments.piece_samples = plan.piece_samples;
+}
+
+template <class Word>
+cudaError_t launch_grid_sort_words(const SortProblem& problem, const GridSortPlan& plan, void* workspace, cudaStream_t stream) {
+  using Code = typename WordTraits<Word>::Code;
+  GridSortArguments<Word> arguments;
+  fill_grid_sort_arguments(problem, plan, workspace, arguments);
   constexpr GridWords kShort = sizeof(Code) == 8 ? GridWords::kPacked : GridWords::kExact;
   if (plan.words == kShort) {
     if (plan.threads == 256 && plan.items == 1) return launch_grid_sort_shape<Word, 256, 1, kShort>(arguments, plan, stream);
@@ -61,8 +67,9 @@ cudaError_t launch_grid_sort_words(const SortProblem& problem, const GridSortPla
   return cudaErrorInvalidValue;
 }
 
-// grid_sort_narrow.cu and grid_sort_wide.cu: keys to 32 bits, 64-bit keys.
+// grid_sort_narrow.cu, grid_sort_wide.cu, grid_partition.cu: keys to 32 bits, 64-bit keys, 32-bit keys by partition.
 cudaError_t launch_narrow_grid_sort(const SortProblem& problem, const GridSortPlan& plan, void* workspace, cudaStream_t stream);
 cudaError_t launch_wide_grid_sort(const SortProblem& problem, const GridSortPlan& plan, void* workspace, cudaStream_t stream);
+cudaError_t launch_grid_partition(const SortProblem& problem, const GridSortPlan& plan, void* workspace, cudaStream_t stream);
 
 }  // namespace gpusort
