@@ -220,6 +220,20 @@ void check_high_word_samples() {
   }
 }
 
+// A first look before the count: of one long row of 32-bit keys.
+void check_preview() {
+  const DeviceTraits device;
+  auto previewed = [&](const SortProblem& problem) { return plan_radix_sort(problem, device).previewed; };
+  CHECK(previewed(make_problem(4, 1, kMinPreviewedLength, true, 8)));
+  CHECK(previewed(make_problem(4, 1, kMinPreviewedLength, true, 0)));
+  CHECK(!previewed(make_problem(4, 1, kMinPreviewedLength - 1, true, 8)));
+  CHECK(!previewed(make_problem(4, 2, kMinPreviewedLength, true, 8)));
+  CHECK(!previewed(make_problem(2, 1, kMinPreviewedLength, true, 8)));
+  SortProblem window = make_problem(4, 1, kMinPreviewedLength, true, 8);
+  window.end_bit = 31;
+  CHECK(!previewed(window));
+}
+
 void check_tile_choice() {
   DeviceTraits device;
   auto tile_class = [&](int64_t rows, int64_t length) {
@@ -241,6 +255,7 @@ int main() {
   check_budget();
   check_windows();
   check_high_word_samples();
+  check_preview();
   check_tile_choice();
   return report();
 }

@@ -59,7 +59,7 @@ struct NoIndex {};
 template <class Index>
 struct TiedItems {
   static constexpr bool kIndexed = !std::is_same_v<Index, NoIndex>;
-  static constexpr uint64_t kWords = sizeof(Index) / 4;
+  [[maybe_unused]] static constexpr uint64_t kWords = sizeof(Index) / 4;
   const KeyCodec<uint64_t>& codec;
   uint64_t* keys;
   uint32_t* indices;

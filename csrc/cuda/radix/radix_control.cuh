@@ -38,6 +38,7 @@ struct RadixControl {
   uint32_t nan_runs;                            // counting_sort_16.cu: patterns of NaNs among those that were counted
   uint32_t written_tiles[kMaxRadixPasses + 1];  // one counter per middle step
   uint32_t finished_blocks;                     // of the last kernel
+  uint32_t preview;                             // a Preview
 };
 static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the plan reserves less");
 
@@ -46,6 +47,18 @@ static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the pla
 // upper half of an index is zero, so a word that lies there says that there is nothing to do.
 constexpr int kSortAgain = 32;
 static_assert(offsetof(RadixControl, again) / 4 % 2 == 1, "not the upper half of an index");
+
+// What digit_preview.cu has seen, and done for the histogram.
+enum class Preview : uint32_t { kNothing, kSorted, kLowWords };
+
+// How many digits are counted already; -1: all that will be needed.
+__device__ __forceinline__ int counted_by_preview(const RadixControl& control) {
+  switch (static_cast<Preview>(control.preview)) {
+    case Preview::kSorted: return control.unsorted == 0 ? -1 : 0;
+    case Preview::kLowWords: return control.live_bits[1] == 0 ? -1 : 4;
+    default: return 0;
+  }
+}
 
 // What a slot has to do.
 struct PassRole {

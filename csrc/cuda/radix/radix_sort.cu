@@ -1,7 +1,8 @@
 // Large sorts: least-significant-digit radix sort, batched over rows.
 //
 //   1. one memset of the control words and the bins
-//   2. digit_histogram.cu: one read counts all digits of all rows, and finds constant digits and sorted rows
+//   2. digit_histogram.cu: one read counts all digits of all rows, and finds constant digits and sorted rows; before it digit_preview.cu,
+//      which may spare the count
 //   3. onesweep_pass.cuh: one slot per 8-bit digit, each one read and one write of the data: the first slot, the middle ones (in one
 //      launch but for 32-bit pairs), and the last one. Which slots work, on which digit and between which buffers, is decided on the
 //      device (radix_control.cuh); one that is not needed leaves at once. 64-bit integers have slots of both forms, whole keys and low
@@ -161,6 +162,7 @@ cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, 
   arguments.begin_bit = problem.begin_bit;
   arguments.window_bits = problem.end_bit - problem.begin_bit;
   arguments.codes_meet = codes_may_meet(problem.key.kind);
+  arguments.previewed = plan.previewed;
   arguments.high_word_samples = static_cast<uint32_t>(plan.high_word_samples);
   return launch_digit_histogram(arguments, plan.wide, plan.histogram_grid, stream);
 }
