@@ -29,11 +29,11 @@ GPUSORT_HD constexpr int bucket_shared_bytes(int key_bytes, int threads, int ite
   return bucket_counter_bytes(threads, items) + (threads * items + 4) * (key_bytes <= 4 ? 8 : 12);
 }
 
-// Blocks to an SM that the registers of the kernel must allow.
-GPUSORT_HD constexpr int bucket_blocks_per_sm(int key_bytes, int threads, int items) {
+// Blocks to an SM that the registers of the kernel must allow. `variables`: bytes of shared memory that the kernel takes besides.
+GPUSORT_HD constexpr int bucket_blocks_per_sm(int key_bytes, int threads, int items, int variables = 0) {
   const int words = items * (key_bytes <= 4 ? 1 : 2);  // registers that hold keys
   const int registers = words <= 8 ? 40 : words <= 16 ? 56 : words <= 32 ? 72 : 112;
-  const int blocks = 65536 / (threads * registers), fitting = 230000 / (bucket_shared_bytes(key_bytes, threads, items) + 2048);
+  const int blocks = 65536 / (threads * registers), fitting = 230000 / (bucket_shared_bytes(key_bytes, threads, items) + variables + 2048);
   return blocks < fitting ? blocks : fitting;
 }
 

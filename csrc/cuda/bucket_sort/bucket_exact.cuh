@@ -35,7 +35,7 @@ struct BucketExact : BucketBlock<U, kThreads, kItems> {
   using Block::size;
   using Block::thread;
   static constexpr int kGroup = 4;  // keys that are loaded at a time
-  static constexpr int kBlocksPerSm = bucket_blocks_per_sm(sizeof(U), kThreads, kItems);
+  static constexpr int kBlocksPerSm = bucket_blocks_per_sm(sizeof(U), kThreads, kItems, sizeof(CrowdSplitters<Flat>));
 
   using Block::Block;
 
@@ -81,73 +81,65 @@ struct BucketExact : BucketBlock<U, kThreads, kItems> {
     return true;
   }
 
-  // The middle one of the codes of three keys. `alike`: two of them are equal, so the bucket is likely crowded.
-  __device__ __forceinline__ Flat middle_code(const ExactMap<U>& map, bool& alike) const {
+  // Are two of three keys equal? Then the bucket is likely crowded.
+  __device__ __forceinline__ bool looks_crowded(const ExactMap<U>& map) const {
     const U* keys = bucket.keys();
     const Flat a = map.code(order.flat(keys[0])), b = map.code(order.flat(keys[size / 2])), c = map.code(order.flat(keys[size - 1]));
-    alike = a == b || b == c || a == c;
-    return max(min(a, b), min(max(a, b), c));
+    return a == b || b == c || a == c;
   }
 
-  // False, for all threads, when different codes crowd together. The counters are zero.
-  __device__ __forceinline__ bool sort_crowd(BucketCrowds<U, kThreads>& crowds) const {
+  // False, for all threads, when the bucket is not sorted. The counters are zero. `flat`: flat forms are in order, else codes are.
+  __device__ __forceinline__ bool sort_crowd(const ExactMap<U>& map, bool flat, Flat lowest, Flat highest) const {
+    __shared__ CrowdSplitters<Flat> splitters;
+    const uint32_t groups = bins() / kWarps;
+    const bool each_value = highest - lowest < groups;
+    const int levels = each_value ? 0 : min(kMostCrowdLevels, range_bits(groups) - 2);  // two groups to a splitter
+    const int group_bits = each_value ? range_bits(static_cast<uint32_t>(highest - lowest)) : levels + 1;
+    const BucketCrowds<U, kThreads, kItems> crowds{bucket, order, records, counters, map, flat, lowest, levels, group_bits, splitters};
+    uint32_t found[kItems];
+    if (!each_value) crowds.choose_splitters();
+    crowds.count(found);
+    scan(~0u);
+    if (__syncthreads_or(crowds.finds_large_group())) return false;
     set_pads();
-#pragma unroll 1
-    for (int attempt = 0;; ++attempt) {
-      crowds.count();
-      scan(~0u);
-      crowds.scatter();
-      if (crowds.each_value || !__syncthreads_or(crowds.falls())) {
-        crowds.write();
-        return true;
-      }
-      Flat common = static_cast<Flat>(~Flat{0}), any = 0;
-      if (!__syncthreads_or(crowds.falls_in_large_group(common))) {
-        Block::template rank_and_write<1>(crowds.map,
-                                          [&](const Record& record, uint32_t place) { return crowds.bounds_to_rank(record, place); });
-        return true;
-      }
-      if (attempt == 1) return false;
-      reduce_range(common, any);
-      crowds.pivot = common;
-      clear_counters();
-      __syncthreads();
-    }
+    crowds.scatter(found);
+    crowds.write();
+    return true;
   }
 
   // False: left to bucket_rest.cuh. `crowded`: a bin of the flat map held too many.
   __device__ __forceinline__ bool sort(bool crowded) const {
-    const KeyOrder<U>& codes = bucket.arguments.order;
     prefetch_indices();
     clear_counters();
-    Flat low = ~Flat{0}, high = 0, low_code = ~Flat{0}, high_code = 0;
+    Flat low = ~Flat{0}, high = 0;
     for_each_key([&](Flat flat, uint32_t) {
-      const Flat code = codes.code(order.bits(static_cast<U>(flat)));
       low = min(low, flat);
       high = max(high, flat);
-      low_code = min(low_code, code);
-      high_code = max(high_code, code);
     });
     reduce_range(low, high);
-    __syncthreads();
-    reduce_range(low_code, high_code);
+    const KeyOrder<U>& codes = bucket.arguments.order;
+    const bool flat = order.right_between(static_cast<U>(low), static_cast<U>(high));
+    Flat low_code = codes.code(order.bits(static_cast<U>(low))), high_code = codes.code(order.bits(static_cast<U>(high)));
+    if (!flat) {
+      for_each_key([&](Flat any, uint32_t) {
+        const Flat code = codes.code(order.bits(static_cast<U>(any)));
+        low_code = min(low_code, code);
+        high_code = max(high_code, code);
+      });
+      __syncthreads();
+      reduce_range(low_code, high_code);
+    }
     if (low_code == high_code) {
       copy_bucket(bucket, thread, kThreads);
       return true;
     }
-    const bool has_numbers = bucket.arguments.is_float && !order.may_hold_nan(static_cast<U>(low), static_cast<U>(high));
-    const bool each_value = high_code - low_code < bins() / kWarps;
     ExactMap<U> map(bucket.arguments, order, low_code, high_code, bins());
-    bool alike;
-    const Flat pivot = middle_code(map, alike);
-    if (!each_value && !crowded && !alike) {
+    if (!crowded && high_code - low_code >= bins() / kWarps && !looks_crowded(map)) {
+      const bool has_numbers = bucket.arguments.is_float && !order.may_hold_nan(static_cast<U>(low), static_cast<U>(high));
       if (has_numbers) map.cut_by_number(low, high);
       if (distribute_exactly(map)) return true;
     }
-    ExactMap<U> groups(bucket.arguments, order, low_code, high_code, bins() / kWarps - 2);
-    if (has_numbers) groups.cut_by_number(low, high);
-    BucketCrowds<U, kThreads> crowds{bucket, order, records, counters, groups, each_value, pivot};
-    return sort_crowd(crowds);
+    return sort_crowd(map, flat, flat ? low : low_code, flat ? high : high_code);
   }
 };
 

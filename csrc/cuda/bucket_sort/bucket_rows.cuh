@@ -37,6 +37,8 @@ struct BucketRows : BucketBlock<U, kThreads, kItems> {
   using Block::bucket;
   using Block::clear_counters;
   using Block::counters;
+  using Block::kWarps;
+  using Block::notes;
   using Block::order;
   using Block::prefetch_indices;
   using Block::records;
@@ -137,6 +139,18 @@ struct BucketRows : BucketBlock<U, kThreads, kItems> {
     return bucket.arguments.is_float && high - low > (Flat{kFewMagnitudes} << kFractionBits);
   }
 
+  // Are most of 32 neighbours like the next one? Warps note it for has_runs(), a barrier later; where they meet at few counters, counting
+  // takes far longer than what comes of it is worth.
+  __device__ __forceinline__ void note_runs(Flat first) const {
+    const bool alike = first == __shfl_down_sync(~0u, first, 1);
+    const uint32_t votes = __ballot_sync(~0u, alike && thread < size);
+    if (thread % 32 == 0) notes.totals[thread / 32] = __popc(votes);
+  }
+
+  __device__ __forceinline__ bool has_runs() const {
+    return __reduce_add_sync(~0u, thread % 32 < kWarps ? notes.totals[thread % 32] : 0) > min(size, static_cast<uint32_t>(kThreads)) / 2;
+  }
+
   // Is the bucket left to bucket_exact.cuh, and why?
   __device__ __forceinline__ BucketFate sort() const {
     Flat low = ~Flat{0}, high = 0;
@@ -149,9 +163,11 @@ struct BucketRows : BucketBlock<U, kThreads, kItems> {
       low = min(low, held[e]);
       high = max(high, held[e]);
     });
+    note_runs(thread < size ? held[0] : Flat{0});
     reduce_range(low, high);
     const bool flat = high - low >= size / kMostPerValue && order.right_between(static_cast<U>(low), static_cast<U>(high));
     if (!flat || many_magnitudes(low, high) || low == high) return BucketFate::kNotFlat;
+    if (has_runs()) return BucketFate::kCrowded;
     return distribute(held, FlatMap<U>(low, high, bins())) ? BucketFate::kSorted : BucketFate::kCrowded;
   }
 };
