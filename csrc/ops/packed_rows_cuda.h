@@ -5,6 +5,7 @@
 
 #include "../cuda/bitonic/bitonic_sort.h"
 #include "../cuda/bucket_sort/bucket_sort.h"
+#include "../cuda/bucket_sort/one_launch.h"
 #include "../cuda/grid_sort/grid_sort.h"
 #include "../cuda/layout/complex_keys.h"
 #include "../cuda/layout/strided_copy.h"
@@ -92,8 +93,11 @@ inline void sort_packed_rows(const SortProblem& problem, SortAlgorithm requested
     case SortAlgorithm::kRows: return launch_planned(launch_row_sort, problem, plan_row_sort(problem, traits), "sort rows", like, scope);
     case SortAlgorithm::kGrid:
       return launch_planned(launch_grid_sort, problem, plan_grid_sort(problem, traits), "sort rows over the grid", like, scope);
-    case SortAlgorithm::kBuckets:
+    case SortAlgorithm::kBuckets: {
+      const OneLaunchPlan plan = plan_one_launch(problem, traits);
+      if (plan.possible) return launch_planned(launch_one_launch_sort, problem, plan, "sort rows by buckets", like, scope);
       return launch_planned(launch_bucket_sort, problem, plan_bucket_sort(problem, traits), "sort rows by buckets", like, scope);
+    }
     case SortAlgorithm::kMerge: {
       const MergeSortPlan plan = plan_merge_sort(problem, traits);
       check(plan.possible, PythonError::kRuntime, "algorithm is 'merge', but this GPU has too little shared memory for its runs (",

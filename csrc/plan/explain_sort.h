@@ -14,6 +14,7 @@
 #include "bucket_sort_plan.h"
 #include "grid_sort_plan.h"
 #include "merge_sort_plan.h"
+#include "one_launch_plan.h"
 #include "radix_plan.h"
 #include "row_plan.h"
 #include "sort_plan.h"
@@ -99,10 +100,9 @@ inline SortExplanation explain_grid(const SortProblem& problem, const GridSortPl
   result.algorithm = "grid";
   result.note = "one launch: all blocks are resident and wait for each other between the two steps";
   const int64_t words = problem.numel() * (problem.key.bytes == 8 ? 16 : 8);
-  result.steps = {{plan.by_partition ? "partition tiles by samples" : "sort tiles on chip", plan.blocks, plan.threads, plan.tile_length,
-                   plan.shared_bytes, input_bytes(problem), words},
-                  {plan.by_partition ? "sort buckets on chip" : "merge buckets on chip", plan.blocks, plan.threads, plan.bucket_capacity,
-                   plan.shared_bytes, words, output_bytes(problem)}};
+  result.steps = {
+      {"sort tiles on chip", plan.blocks, plan.threads, plan.tile_length, plan.shared_bytes, input_bytes(problem), words},
+      {"merge buckets on chip", plan.blocks, plan.threads, plan.bucket_capacity, plan.shared_bytes, words, output_bytes(problem)}};
   result.workspace_bytes = plan.workspace_bytes;
   return result;
 }
@@ -120,6 +120,22 @@ inline SortExplanation explain_buckets(const SortProblem& problem, const BucketS
       {"count in " + std::to_string(plan.buckets_per_row) + " buckets", tiles, threads, plan.tile_length, 0, input_bytes(problem), 0},
       {"partition", tiles, threads, plan.tile_length, plan.partition_shared_bytes, input_bytes(problem), records},
       {"sort buckets on chip", buckets, 0, plan.bucket_capacity, 0, records, output_bytes(problem)}};
+  return result;
+}
+
+// The same in one launch, or but for the sorting of the buckets.
+inline SortExplanation explain_one_launch(const SortProblem& problem, const OneLaunchPlan& plan) {
+  using namespace explain_detail;
+  SortExplanation result;
+  result.algorithm = "buckets";
+  result.note = "all blocks are resident and hold their keys while they wait for each other";
+  result.workspace_bytes = plan.workspace_bytes;
+  const int64_t tiles = problem.rows * plan.tiles_per_row, records = input_bytes(problem) + problem.numel() * 4;
+  const bool together = one_launch_shapes::sorts_buckets(problem.key.bytes);
+  result.steps = {{"partition in " + std::to_string(plan.buckets_per_row) + " buckets", tiles, one_launch_shapes::kThreads,
+                   plan.tile_length, plan.shared_bytes, input_bytes(problem), records},
+                  {"sort buckets on chip", together ? tiles : problem.rows * plan.buckets_per_row, 0, plan.bucket_capacity, 0, records,
+                   output_bytes(problem)}};
   return result;
 }
 
@@ -264,7 +280,10 @@ inline SortExplanation explain_sort(const SortProblem& problem, SortAlgorithm re
   switch (choose_sort_algorithm(problem, requested, traits)) {
     case SortAlgorithm::kRows: return explain_rows(problem, plan_row_sort(problem, traits));
     case SortAlgorithm::kGrid: return explain_grid(problem, plan_grid_sort(problem, traits));
-    case SortAlgorithm::kBuckets: return explain_buckets(problem, plan_bucket_sort(problem, traits));
+    case SortAlgorithm::kBuckets: {
+      const OneLaunchPlan plan = plan_one_launch(problem, traits);
+      return plan.possible ? explain_one_launch(problem, plan) : explain_buckets(problem, plan_bucket_sort(problem, traits));
+    }
     case SortAlgorithm::kMerge: return explain_merge_sort(problem, plan_merge_sort(problem, traits));
     case SortAlgorithm::kBitonic: return explain_bitonic(problem, plan_bitonic_sort(problem));
     case SortAlgorithm::kSample: return explain_sample(problem, plan_sample_sort(problem));

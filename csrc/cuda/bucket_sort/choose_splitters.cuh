@@ -11,15 +11,10 @@
 
 #include "../primitives/dependent_launch.cuh"
 #include "../rows/lane_sort.cuh"
+#include "sample_places.cuh"
 #include "splitter_tree.cuh"
 
 namespace gpusort {
-
-__device__ __forceinline__ uint32_t scramble(uint32_t x) {
-  x = (x ^ x >> 16) * 0x7feb352du;
-  x = (x ^ x >> 15) * 0x846ca68bu;
-  return x ^ x >> 16;
-}
 
 template <class U>
 __device__ __forceinline__ uint32_t sample_place(const PartitionArguments<U>& arguments, uint32_t sample) {

@@ -6,7 +6,7 @@
 
 #include "../primitives/dependent_launch.cuh"
 #include "../primitives/shared_memory.cuh"
-#include "bucket_arguments.h"
+#include "bucket_begins.cuh"
 #include "partition_tile.cuh"
 
 namespace gpusort {
@@ -111,21 +111,6 @@ __global__ __launch_bounds__(kPartitionThreads, 4) void count_buckets_kernel(con
   }
 }
 
-// The first place of the sorted `floors` that is at least `code`, or (after_equal) above it.
-template <class Code>
-__device__ __forceinline__ int floors_before(const Code* floors, int count, Code code, bool after_equal) {
-  int low = 0, high = count;
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (floors[middle] < code || (after_equal && floors[middle] == code)) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 constexpr int kScanThreads = 512;
 
 // Turns the counts of 32 buckets of a row, in all its tiles, into positions in the row, and writes where the buckets begin. A warp takes a
@@ -190,19 +175,9 @@ __global__ __launch_bounds__(kScanThreads) void scan_counts_kernel(const __grid_
   }
   if (warp != 0) return;
 
-  // The bucket that holds code floor(bucket) is the last one with this floor. If it holds no other code, its keys are divided among all
-  // buckets with this floor, the others being empty.
   uint32_t* const begins = arguments.begins + static_cast<uint64_t>(row) * (buckets + 1);
-  const Code floor = floors[bucket];
-  const int first_alike = floors_before(floors, buckets, floor, false), last_alike = floors_before(floors, buckets, floor, true) - 1;
-  const bool one_code = floor == highest_code<U>() || (last_alike + 1 < buckets && floors[last_alike + 1] == floor + 1);
-  if (one_code) {
-    const uint64_t keys = totals[last_alike];
-    const uint32_t alike = last_alike - first_alike + 1;
-    begins[bucket] = (base + static_cast<uint32_t>(keys * (bucket - first_alike) / alike)) | kEqualBucket;
-  } else {
-    begins[bucket] = base;
-  }
+  begins[bucket] = bucket_begin(
+      bucket, buckets, highest_code<U>(), base, [&](int b) { return floors[b]; }, [&](int b) { return totals[b]; });
   if (bucket == buckets - 1) begins[buckets] = arguments.length;
 }
 

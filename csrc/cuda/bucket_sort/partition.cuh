@@ -73,18 +73,22 @@ struct PartitionBlock {
     });
   }
 
-  // Thread p: the counters of buckets 2p and 2p + 1 become places in the tile. All sums are below 2^16, so both halves of a word are added
-  // at once. `positions` are where the tile's parts of the two buckets go.
-  __device__ __forceinline__ void place_buckets(const uint32_t (&positions)[2], BlockScanStorage<uint32_t>& scan) const {
-    const bool active = 2 * thread < arguments.buckets;
+  // Thread p: how many keys of the tile buckets 2p and 2p + 1 have, in either half.
+  __device__ __forceinline__ uint32_t count_pair() const {
     uint32_t both = 0;
-    if (active) {
+    if (2 * thread < arguments.buckets) {
 #pragma unroll
       for (int w = 0; w < kWarps; ++w) both += *reinterpret_cast<const uint32_t*>(storage + w * layout.counter_stride + thread * 4);
     }
+    return both;
+  }
+
+  // Thread p: the counters of buckets 2p and 2p + 1, which have `both` keys, become places in the tile. All sums are below 2^16, so both
+  // halves of a word are added at once. `positions` are where the tile's parts of the two buckets go.
+  __device__ __forceinline__ void place_buckets(uint32_t both, const uint32_t (&positions)[2], BlockScanStorage<uint32_t>& scan) const {
     uint32_t total;
     const uint32_t start = block_exclusive_scan((both & 0xffff) + (both >> 16), total, scan);
-    if (!active) return;
+    if (2 * thread >= arguments.buckets) return;
     const uint32_t second = start + (both & 0xffff);
     uint32_t next = start | second << 16;
 #pragma unroll 8
@@ -135,7 +139,7 @@ struct PartitionBlock {
       again = false;
       for (uint32_t odd = 0; odd < 2; ++odd) {
 #pragma unroll 1
-        for (uint32_t place = 2 * thread + odd; place + 1 < arguments.tile_length; place += 2 * kThreads) {
+        for (uint32_t place = 2 * thread + odd; place + 1 < tile.places(); place += 2 * kThreads) {
           const uint32_t word = staged_words[place], next = staged_words[place + 1];
           if (word <= next) continue;
           const U key = staged_keys[place];
@@ -166,7 +170,7 @@ struct PartitionBlock {
     uint32_t ranked[kItems];
     rank(tile, ranked);
     __syncthreads();
-    place_buckets(positions, scan);
+    place_buckets(count_pair(), positions, scan);
     __syncthreads();
     scatter(tile, ranked);
     __syncthreads();

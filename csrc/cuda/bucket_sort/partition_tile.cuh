@@ -26,6 +26,7 @@ struct PartitionTile {
   uint32_t own;     // place in the tile of this thread's first item; the others follow 32 apart
   U keys[kItems];
 
+  // Tiles of one length; the last one of a row may be shorter.
   __device__ __forceinline__ explicit PartitionTile(const PartitionArguments<U>& arguments) {
     row = blockIdx.x / arguments.tiles_per_row;
     number = blockIdx.x - row * arguments.tiles_per_row;
@@ -34,6 +35,15 @@ struct PartitionTile {
     rounds = static_cast<int>(arguments.tile_length / kPartitionThreads);
     own = threadIdx.x / 32 * (rounds * 32) + threadIdx.x % 32;
   }
+
+  // `rounds_of_all` rounds of the block hold the longest of them.
+  __device__ __forceinline__ PartitionTile(uint32_t row_of_all, uint32_t number_in_row, uint32_t first_key, uint32_t keys_in_tile,
+                                           int rounds_of_all)
+      : row(row_of_all), number(number_in_row), first(first_key), count(keys_in_tile), rounds(rounds_of_all) {
+    own = threadIdx.x / 32 * (rounds * 32) + threadIdx.x % 32;
+  }
+
+  __device__ __forceinline__ uint32_t places() const { return rounds * kPartitionThreads; }
 
   __device__ __forceinline__ void load(const PartitionArguments<U>& arguments) {
     const U* from = arguments.keys_in + (static_cast<uint64_t>(row) * arguments.length + first);
@@ -59,7 +69,7 @@ struct PartitionTile {
 #pragma unroll
         for (int k = 0; k < kPartitionGroup; ++k) codes[k] = arguments.order.code(keys[group + k]);
         find_buckets(tree, arguments.levels, arguments.buckets, codes, buckets);
-        if (count < arguments.tile_length) {
+        if (count < places()) {
 #pragma unroll
           for (int k = 0; k < kPartitionGroup; ++k) {
             if (own + (group + k) * 32 >= count) buckets[k] = arguments.buckets - 1;

@@ -30,6 +30,12 @@ __device__ __forceinline__ BucketCode<U> highest_code() {
   return static_cast<U>(~U{0});
 }
 
+// The node of splitter `bucket` >= 1.
+__device__ __forceinline__ int splitter_node(int bucket, int levels) {
+  const int height = __ffs(bucket) - 1;  // above the lowest inner level
+  return (1 << (levels - 1 - height)) + (bucket >> (height + 1));
+}
+
 // All threads of the block call; a barrier must follow.
 template <class U>
 __device__ __forceinline__ void build_splitter_tree(BucketCode<U>* tree, const PartitionArguments<U>& arguments, uint32_t row) {
@@ -37,8 +43,7 @@ __device__ __forceinline__ void build_splitter_tree(BucketCode<U>* tree, const P
   const Code* splitters = arguments.splitters + static_cast<uint64_t>(row) * arguments.buckets;
   const int leaves = 1 << arguments.levels;
   for (int k = static_cast<int>(threadIdx.x) + 1; k < leaves; k += static_cast<int>(blockDim.x)) {
-    const int height = __ffs(k) - 1;  // above the lowest inner level
-    const int node = (1 << (arguments.levels - 1 - height)) + (k >> (height + 1));
+    const int node = splitter_node(k, arguments.levels);
     tree[node] = k < arguments.buckets ? bucket_floor(splitters, k, arguments.buckets, highest_code<U>()) : static_cast<Code>(~Code{0});
   }
 }
