@@ -100,9 +100,10 @@ inline SortExplanation explain_grid(const SortProblem& problem, const GridSortPl
   result.algorithm = "grid";
   result.note = "one launch: all blocks are resident and wait for each other between the two steps";
   const int64_t words = problem.numel() * (problem.key.bytes == 8 ? 16 : 8);
-  result.steps = {
-      {"sort tiles on chip", plan.blocks, plan.threads, plan.tile_length, plan.shared_bytes, input_bytes(problem), words},
-      {"merge buckets on chip", plan.blocks, plan.threads, plan.bucket_capacity, plan.shared_bytes, words, output_bytes(problem)}};
+  result.steps = {{plan.by_partition ? "partition tiles by samples" : "sort tiles on chip", plan.blocks, plan.threads, plan.tile_length,
+                   plan.shared_bytes, input_bytes(problem), words},
+                  {plan.by_partition ? "sort buckets on chip" : "merge buckets on chip", plan.blocks, plan.threads, plan.bucket_capacity,
+                   plan.shared_bytes, words, output_bytes(problem)}};
   result.workspace_bytes = plan.workspace_bytes;
   return result;
 }
