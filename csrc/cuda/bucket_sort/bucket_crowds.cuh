@@ -17,7 +17,6 @@
 #include "../../core/flat_order.h"
 #include "../../core/word_map.h"
 #include "bucket_block.cuh"
-#include "bucket_maps.cuh"
 #include "bucket_records.cuh"
 #include "splitter_tree.cuh"
 
@@ -45,15 +44,21 @@ struct BucketCrowds {
   const FlatOrder<U>& order;
   const BucketRecords<U>& records;
   const uint32_t counters;  // shared address of as many as 2^(levels + 1) to a warp, zero
-  const ExactMap<U>& map;   // for its order
   const bool flat;          // flat forms are in order, so they do; else codes
   const Flat lowest;        // flat form, or code
   const int levels;         // of the tree of splitters; 0: each value is a group
-  const int group_bits;
   CrowdSplitters<Flat>& splitters;
 
   // What is compared.
-  __device__ __forceinline__ Flat word(Flat flat_form) const { return flat ? flat_form : map.code(flat_form); }
+  __device__ __forceinline__ Flat word(Flat flat_form) const {
+    return flat ? flat_form : static_cast<Flat>(bucket.arguments.order.code(order.bits(static_cast<U>(flat_form))));
+  }
+
+  __device__ __forceinline__ bool below(const Record& one, const Record& other) const {
+    if (flat) return one < other;
+    const Flat a = word(one.key), b = word(other.key);
+    return one.index != kPadIndex && (a == b ? one.index < other.index : a < b);  // the word of a pad may be any
+  }
 
   // The splitters are keys from places spread over the bucket, about evenly, but not so evenly that a period of the data could meet it.
   __device__ __forceinline__ void choose_splitters() const {
@@ -107,13 +112,21 @@ struct BucketCrowds {
     return counters + (group * kWarps + threadIdx.x / 32) * 4;
   }
 
-  // Marks the lanes that hold the same group, of those in `peers`.
+  // Marks the lanes that hold the same group, of those in `peers`. Only bits in which groups differ are voted on: few where keys repeat.
   __device__ __forceinline__ void find_peers(const uint32_t (&groups)[kTogether], uint32_t (&peers)[kTogether]) const {
+    uint32_t any = 0, all = ~0u;
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) {
+      any |= groups[k];
+      all &= groups[k];
+    }
+    uint32_t differing = __reduce_or_sync(~0u, any) & ~__reduce_and_sync(~0u, all);
 #pragma unroll 1
-    for (int bit = 0; bit < group_bits; ++bit) {
+    for (; differing != 0; differing &= differing - 1) {
+      const uint32_t bit = differing & (0u - differing);
 #pragma unroll
       for (int k = 0; k < kTogether; ++k) {
-        const bool set = groups[k] >> bit & 1;
+        const bool set = (groups[k] & bit) != 0;
         const uint32_t votes = __ballot_sync(~0u, set);
         peers[k] &= set ? votes : ~votes;
       }
@@ -212,8 +225,8 @@ struct BucketCrowds {
 #pragma unroll 1
     for (uint32_t other = group.x; other < group.y; other += 2) {
       const Record one = records.get(other), two = records.get(other + 1);
-      rank += flat ? one < mine : map.below(one, mine);
-      rank += flat ? two < mine : map.below(two, mine);
+      rank += below(one, mine);
+      rank += below(two, mine);
     }
     return rank;
   }

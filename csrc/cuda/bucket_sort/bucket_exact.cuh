@@ -88,14 +88,14 @@ struct BucketExact : BucketBlock<U, kThreads, kItems> {
     return a == b || b == c || a == c;
   }
 
-  // False, for all threads, when the bucket is not sorted. The counters are zero. `flat`: flat forms are in order, else codes are.
-  __device__ __forceinline__ bool sort_crowd(const ExactMap<U>& map, bool flat, Flat lowest, Flat highest) const {
+  // False, for all threads, when the bucket is not sorted. The counters have been cleared; where `range` is small, before a barrier.
+  // `flat`: flat forms are in order, else codes are; `range` is that of the ones or the others.
+  __device__ __forceinline__ bool sort_crowd(bool flat, Flat lowest, Flat range) const {
     __shared__ CrowdSplitters<Flat> splitters;
     const uint32_t groups = bins() / kWarps;
-    const bool each_value = highest - lowest < groups;
+    const bool each_value = range < groups;
     const int levels = each_value ? 0 : min(kMostCrowdLevels, range_bits(groups) - 2);  // two groups to a splitter
-    const int group_bits = each_value ? range_bits(static_cast<uint32_t>(highest - lowest)) : levels + 1;
-    const BucketCrowds<U, kThreads, kItems> crowds{bucket, order, records, counters, map, flat, lowest, levels, group_bits, splitters};
+    const BucketCrowds<U, kThreads, kItems> crowds{bucket, order, records, counters, flat, lowest, levels, splitters};
     uint32_t found[kItems];
     if (!each_value) crowds.choose_splitters();
     crowds.count(found);
@@ -107,39 +107,41 @@ struct BucketExact : BucketBlock<U, kThreads, kItems> {
     return true;
   }
 
-  // False: left to bucket_rest.cuh. `crowded`: a bin of the flat map held too many.
+  // False: left to bucket_rest.cuh. `crowded`: flat forms are in order, but a bin of the flat map held too many.
   __device__ __forceinline__ bool sort(bool crowded) const {
     prefetch_indices();
     clear_counters();
-    Flat low = ~Flat{0}, high = 0;
-    for_each_key([&](Flat flat, uint32_t) {
-      low = min(low, flat);
-      high = max(high, flat);
-    });
-    reduce_range(low, high);
-    const KeyOrder<U>& codes = bucket.arguments.order;
-    const bool flat = order.right_between(static_cast<U>(low), static_cast<U>(high));
-    Flat low_code = codes.code(order.bits(static_cast<U>(low))), high_code = codes.code(order.bits(static_cast<U>(high)));
-    if (!flat) {
-      for_each_key([&](Flat any, uint32_t) {
-        const Flat code = codes.code(order.bits(static_cast<U>(any)));
-        low_code = min(low_code, code);
-        high_code = max(high_code, code);
+    bool flat = true;
+    Flat lowest = 0, range = ~Flat{0};
+    if (!crowded) {
+      Flat low = ~Flat{0}, high = 0;
+      for_each_key([&](Flat key, uint32_t) {
+        low = min(low, key);
+        high = max(high, key);
       });
-      __syncthreads();
-      reduce_range(low_code, high_code);
+      reduce_range(low, high);
+      const KeyOrder<U>& codes = bucket.arguments.order;
+      Flat low_code = codes.code(order.bits(static_cast<U>(low))), high_code = codes.code(order.bits(static_cast<U>(high)));
+      flat = order.right_between(static_cast<U>(low), static_cast<U>(high));
+      if (!flat) {
+        for_each_key([&](Flat key, uint32_t) {
+          const Flat code = codes.code(order.bits(static_cast<U>(key)));
+          low_code = min(low_code, code);
+          high_code = max(high_code, code);
+        });
+        __syncthreads();
+        reduce_range(low_code, high_code);
+      }
+      lowest = flat ? low : low_code;
+      range = high_code - low_code;
+      if (range == 0) {
+        copy_bucket(bucket, thread, kThreads);
+        return true;
+      }
+      ExactMap<U> map(bucket.arguments, order, low, high, low_code, high_code, bins());
+      if (range >= bins() / kWarps && !looks_crowded(map) && distribute_exactly(map)) return true;
     }
-    if (low_code == high_code) {
-      copy_bucket(bucket, thread, kThreads);
-      return true;
-    }
-    ExactMap<U> map(bucket.arguments, order, low_code, high_code, bins());
-    if (!crowded && high_code - low_code >= bins() / kWarps && !looks_crowded(map)) {
-      const bool has_numbers = bucket.arguments.is_float && !order.may_hold_nan(static_cast<U>(low), static_cast<U>(high));
-      if (has_numbers) map.cut_by_number(low, high);
-      if (distribute_exactly(map)) return true;
-    }
-    return sort_crowd(map, flat, flat ? low : low_code, flat ? high : high_code);
+    return sort_crowd(flat, lowest, range);
   }
 };
 

@@ -1,9 +1,9 @@
 // From a key of a bucket to its bin, and which of two records of one bin goes first.
 //
-// The flat map serves buckets whose flat forms are in order as they are (core/flat_order.h): nearly all. The exact map serves the others,
-// those that hold NaNs, zeros of both signs, or floats of many magnitudes: it compares codes, and may cut the range by the numbers
-// themselves. Keys around zero spread evenly as numbers, while most of the range of their codes belongs to magnitudes that none of them
-// has.
+// The flat map serves buckets whose flat forms are in order as they are (core/flat_order.h): nearly all. The number map cuts the range of
+// floats of many magnitudes by the numbers themselves: keys around zero spread evenly as numbers, while most of the range of their codes
+// belongs to magnitudes that none of them has. The exact map serves the others, those that hold NaNs or zeros of both signs: it compares
+// codes, and cuts the range by numbers or codes.
 #pragma once
 
 #include <cstdint>
@@ -57,53 +57,55 @@ __device__ __forceinline__ float number_of(uint16_t) {
   return 0;
 }
 
+// Cuts by the numbers themselves, and compares flat forms.
 template <class U>
-struct ExactMap {
+struct NumberMap {
   using Record = typename BucketRecords<U>::Record;
   using Flat = typename BucketRecords<U>::Flat;
   using Number = decltype(number_of(U{}));
 
-  KeyOrder<U> order;
   FlatOrder<U> flats;
   bool descending;
   uint32_t bins;
-  Flat low, high;  // codes
-  BinMap<Flat> bin_of;
-  bool by_number = false;
-  Number first = 0, scale = 0;
+  Number first, scale;
+  bool possible;  // the numbers of the least and greatest flat forms allow it
 
-  __device__ __forceinline__ ExactMap(const BucketArguments<U>& arguments, const FlatOrder<U>& flat_order, Flat low_code, Flat high_code,
-                                      uint32_t all)
-      : order(arguments.order),
-        flats(flat_order),
-        descending(arguments.descending),
-        bins(all),
-        low(low_code),
-        high(high_code),
-        bin_of(low_code, high_code, all) {}
-
-  __device__ __forceinline__ Flat code(Flat flat) const { return order.code(flats.bits(static_cast<U>(flat))); }
+  __device__ __forceinline__ NumberMap(const BucketArguments<U>& arguments, const FlatOrder<U>& order, Flat low, Flat high, uint32_t all)
+      : flats(order), descending(arguments.descending), bins(all), first(rising(low)) {
+    const Number range = rising(high) - first, limit = static_cast<Number>(1e38);
+    scale = static_cast<Number>(all) / range * static_cast<Number>(1.0 - 0x1p-20);
+    possible = range > 0 && range < limit && scale < limit;
+  }
 
   // The number, or its negative, so that it rises with the code.
   __device__ __forceinline__ Number rising(Flat flat) const {
     const Number number = number_of(flats.bits(static_cast<U>(flat)));
     return descending ? -number : number;
   }
+  __device__ __forceinline__ uint32_t bin(Flat flat) const { return min(static_cast<uint32_t>((rising(flat) - first) * scale), bins - 1); }
+  __device__ __forceinline__ bool below(const Record& a, const Record& b) const { return a < b; }
+};
 
-  // Bins by number from now on; false when the numbers of these least and greatest flat forms do not allow it.
-  __device__ __forceinline__ bool cut_by_number(Flat low_flat, Flat high_flat) {
-    first = rising(low_flat);
-    const Number range = rising(high_flat) - first;
-    scale = static_cast<Number>(bins) / range * static_cast<Number>(1.0 - 0x1p-20);
-    const Number limit = static_cast<Number>(1e38);
-    by_number = range > 0 && range < limit && scale < limit;
-    return by_number;
-  }
+template <class U>
+struct ExactMap {
+  using Record = typename BucketRecords<U>::Record;
+  using Flat = typename BucketRecords<U>::Flat;
 
-  __device__ __forceinline__ uint32_t bin(Flat flat) const {
-    if (by_number) return min(static_cast<uint32_t>((rising(flat) - first) * scale), bins - 1);
-    return bin_of(code(flat));
-  }
+  KeyOrder<U> order;
+  NumberMap<U> numbers;
+  BinMap<Flat> bin_of;
+  bool by_number;
+
+  // `low` and `high` are flat forms, `low_code` and `high_code` codes.
+  __device__ __forceinline__ ExactMap(const BucketArguments<U>& arguments, const FlatOrder<U>& flats, Flat low, Flat high, Flat low_code,
+                                      Flat high_code, uint32_t bins)
+      : order(arguments.order),
+        numbers(arguments, flats, low, high, bins),
+        bin_of(low_code, high_code, bins),
+        by_number(arguments.is_float && numbers.possible && !flats.may_hold_nan(static_cast<U>(low), static_cast<U>(high))) {}
+
+  __device__ __forceinline__ Flat code(Flat flat) const { return order.code(numbers.flats.bits(static_cast<U>(flat))); }
+  __device__ __forceinline__ uint32_t bin(Flat flat) const { return by_number ? numbers.bin(flat) : bin_of(code(flat)); }
   __device__ __forceinline__ bool below(const Record& a, const Record& b) const {
     const Flat code_a = code(a.key), code_b = code(b.key);
     if (a.index == kPadIndex) return false;  // its code may be any

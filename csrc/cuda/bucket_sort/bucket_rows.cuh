@@ -74,7 +74,8 @@ struct BucketRows : BucketBlock<U, kThreads, kItems> {
   }
 
   // numbers: of the keys in their bins, a byte to each. Where a bin takes more than that, the scan says so.
-  __device__ __forceinline__ void count(const Flat (&held)[kItems], const FlatMap<U>& map, uint32_t (&numbers)[kItems / 4]) const {
+  template <class Map>
+  __device__ __forceinline__ void count(const Flat (&held)[kItems], const Map& map, uint32_t (&numbers)[kItems / 4]) const {
     for_each_item([&](int e) {
       const uint32_t counter = counters + map.bin(held[e]) * 4;
       const uint32_t number = fetch_add_shared(counter, 1);
@@ -98,7 +99,8 @@ struct BucketRows : BucketBlock<U, kThreads, kItems> {
   }
 
   // `batch`: the first indices; each batch is on its way while the one before is stored.
-  __device__ __forceinline__ void scatter(const Flat (&held)[kItems], const uint32_t (&numbers)[kItems / 4], const FlatMap<U>& map,
+  template <class Map>
+  __device__ __forceinline__ void scatter(const Flat (&held)[kItems], const uint32_t (&numbers)[kItems / 4], const Map& map,
                                           uint32_t (&batch)[kBatch]) const {
     set_pads();
 #pragma unroll
@@ -122,7 +124,8 @@ struct BucketRows : BucketBlock<U, kThreads, kItems> {
   }
 
   // False, for all threads, when a bin holds too many; nothing is written then.
-  __device__ __forceinline__ bool distribute(const Flat (&held)[kItems], const FlatMap<U>& map) const {
+  template <class Map>
+  __device__ __forceinline__ bool distribute(const Flat (&held)[kItems], const Map& map) const {
     uint32_t numbers[kItems / 4], batch[kBatch];
     count(held, map, numbers);
     load_indices(0, batch);
@@ -151,6 +154,14 @@ struct BucketRows : BucketBlock<U, kThreads, kItems> {
     return __reduce_add_sync(~0u, thread % 32 < kWarps ? notes.totals[thread % 32] : 0) > min(size, static_cast<uint32_t>(kThreads)) / 2;
   }
 
+  // Without it flat forms are in the order of the codes, if there is no NaN.
+  __device__ __forceinline__ bool holds_negative_zero(const Flat (&held)[kItems]) const {
+    const Flat zero = order.flat(static_cast<U>(U{1} << (sizeof(U) * 8 - 1)));
+    bool found = false;
+    for_each_item([&](int e) { found |= held[e] == zero; });
+    return __syncthreads_or(found);
+  }
+
   // Is the bucket left to bucket_exact.cuh, and why?
   __device__ __forceinline__ BucketFate sort() const {
     Flat low = ~Flat{0}, high = 0;
@@ -165,10 +176,19 @@ struct BucketRows : BucketBlock<U, kThreads, kItems> {
     });
     note_runs(thread < size ? held[0] : Flat{0});
     reduce_range(low, high);
-    const bool flat = high - low >= size / kMostPerValue && order.right_between(static_cast<U>(low), static_cast<U>(high));
-    if (!flat || many_magnitudes(low, high) || low == high) return BucketFate::kNotFlat;
-    if (has_runs()) return BucketFate::kCrowded;
-    return distribute(held, FlatMap<U>(low, high, bins())) ? BucketFate::kSorted : BucketFate::kCrowded;
+    if (high - low < size / kMostPerValue || low == high) return BucketFate::kNotFlat;
+    if (order.right_between(static_cast<U>(low), static_cast<U>(high)) && !many_magnitudes(low, high)) {
+      if (has_runs()) return BucketFate::kCrowded;
+      return distribute(held, FlatMap<U>(low, high, bins())) ? BucketFate::kSorted : BucketFate::kCrowded;
+    }
+    if constexpr (sizeof(U) >= 4) {
+      const NumberMap<U> map(bucket.arguments, order, low, high, bins());
+      if (bucket.arguments.is_float && map.possible && !has_runs() && !order.may_hold_nan(static_cast<U>(low), static_cast<U>(high)) &&
+          !holds_negative_zero(held) && distribute(held, map)) {
+        return BucketFate::kSorted;
+      }
+    }
+    return BucketFate::kNotFlat;
   }
 };
 
