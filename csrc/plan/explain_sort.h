@@ -200,6 +200,13 @@ inline SortExplanation explain_merge_sort(const SortProblem& problem, const Merg
     const RowPlan& runs = plan.row_plan;
     result.steps.push_back(
         {"sort runs on chip", runs.blocks, runs.threads, plan.run_length, runs.shared_bytes, input_bytes(problem), sorted_runs});
+    for (int s = 0; s < plan.wide.count; ++s) {
+      const WideMergeStage& stage = plan.wide.stage[s];
+      const bool first = s == 0, last = s + 1 == plan.wide.count;
+      result.steps.push_back({numbered("merge " + std::to_string(stage.ways) + " runs by a sample", "stage", s + 1, plan.wide.count),
+                              stage.tiles, kWideThreads, stage.step * kWideSampleStep, kWideSharedBytes, first ? sorted_runs : records,
+                              last ? output_bytes(problem) : records});
+    }
     for (int s = 0; s < plan.stages.count; ++s) {
       const MultiwayStage& stage = plan.stages.stage[s];
       const bool first = s == 0, last = s + 1 == plan.stages.count;

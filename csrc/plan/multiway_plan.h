@@ -63,13 +63,13 @@ inline int multiway_stage_count(int64_t runs) {
   return std::max(1, (ceil_log2(runs) + kMaxRoundsPerStage - 1) / kMaxRoundsPerStage);
 }
 
-// run_length 0: runs of any lengths, whose groups are only known on the device (one row).
+// run_length 0: runs of any lengths, whose groups are only known on the device (one row). No more than 2^most_rounds runs become one.
 inline MultiwaySchedule plan_multiway(int key_bytes, bool wide_indices, int64_t rows, int64_t row_length, int64_t runs, int64_t run_length,
-                                      const DeviceTraits& traits) {
+                                      const DeviceTraits& traits, int most_rounds = 63) {
   MultiwaySchedule schedule;
-  schedule.count = multiway_stage_count(runs);
   const int items = multiway_items(key_bytes, wide_indices);
-  int rounds_left = ceil_log2(runs);
+  int rounds_left = std::min(ceil_log2(runs), most_rounds);
+  schedule.count = std::max(1, (rounds_left + kMaxRoundsPerStage - 1) / kMaxRoundsPerStage);
   int64_t stride = 1;
   for (int s = 0; s < schedule.count; ++s) {
     MultiwayStage& stage = schedule.stage[s];

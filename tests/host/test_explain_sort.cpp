@@ -134,8 +134,9 @@ void check_bytes() {
   CHECK(moved(make_problem(1, 1, n, true, 0), SortAlgorithm::kRadix) == 2 * n);  // counted, and written from the counts
   CHECK(moved(make_problem(4, n / 16, 16), SortAlgorithm::kAuto) == 16 * n);     // one read, one write
   CHECK(moved(make_problem(4, 1, 65536), SortAlgorithm::kAuto) == (4 + 8 + 8 + 12) * 65536);
-  // Runs of 8192 on chip (4 + 8), then three stages (8 + 8) + (8 + 8) + (8 + 12).
-  CHECK(moved(make_problem(4, 1, n), SortAlgorithm::kMerge) == 64 * n);
+  // Runs of 8192 on chip (4 + 8), then two stages (8 + 8) + (8 + 12), or three of 12-byte records.
+  CHECK(moved(make_problem(4, 1, n), SortAlgorithm::kMerge) == 48 * n);
+  CHECK(moved(make_problem(8, 1, n), SortAlgorithm::kMerge) == (8 + 12 + 5 * 12 + 16) * n);
   // 32 passes by one bit: mask 4 + 4, scan 12, scatter 4 + record + record; the first record is the key alone, the last is the results.
   CHECK(moved(make_problem(4, 1, n), SortAlgorithm::kRadixScanScatter) == (32 * 40 - 4 + 4) * n);
   CHECK(moved(make_problem(4, 1, n), SortAlgorithm::kRadixBlock, 4) == (8 * 4 + 8 * 16 - 4 + 4) * n);

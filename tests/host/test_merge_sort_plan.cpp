@@ -86,9 +86,11 @@ void check_memory(int key_bytes, int64_t length, int64_t bytes_per_element) {
   problem.keys_out = &somewhere;
   problem.indices_out = &somewhere;
   const MergeSortPlan plan = plan_merge_sort(problem, DeviceTraits{});
-  const int last_reads = plan.stages.count == 1 ? 1 : (plan.stages.count - 2) % 2;
-  CHECK(plan.stages.count == 1 || plan.results_buffer == 1 - last_reads);
-  CHECK(plan.workspace_bytes <= length * bytes_per_element + plan.stages.cuts_bytes + 1024);
+  const int stages = plan.stage_count();
+  const int last_reads = stages == 1 ? 1 : (stages - 2) % 2;
+  CHECK(stages == 1 || plan.results_buffer == 1 - last_reads);
+  const int64_t cuts = plan.wide.count > 0 ? plan.wide.workspace_bytes : plan.stages.cuts_bytes;
+  CHECK(plan.workspace_bytes <= length * bytes_per_element + cuts + 1024);
   CHECK(plan.stages.cuts_bytes < length / 16 + 65536);
   problem.keys_out = nullptr;
   CHECK((plan_merge_sort(problem, DeviceTraits{}).results_buffer >= 0) == (plan.results_buffer >= 0 && key_bytes <= 4));

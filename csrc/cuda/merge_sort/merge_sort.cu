@@ -1,12 +1,16 @@
-// S1 to S3, the merge sort: runs of 8192 sorted on chip by the row kernels, then stages that merge up to 32 runs at a time.
+// S1 to S3, the merge sort: runs sorted on chip by the row kernels, then stages that merge many runs at a time.
 //
 //   runs      keys and 32-bit positions of each run, sorted: one read and one write of the data
-//   cuts      where each tile of a stage's output cuts its runs (multiway_cuts.cuh)
-//   tiles     the tiles, merged in shared memory (multiway_tile.cuh): one read and one write of the data per stage
+//   cuts      where each tile of a stage's output cuts its runs
+//   tiles     the tiles, merged in shared memory: one read and one write of the data per stage
+//
+// Stages are wide or narrow. A wide one merges up to 128 runs: splitters of a regular sample cut (wide_cuts.cuh), tiles are sorted by
+// distribution (wide_tile.cuh). A narrow one merges up to 32: cuts are near their ranks (multiway_cuts.cuh), tiles are merged two by two
+// (multiway_tile.cuh); it serves all keys, and sorts the samples of the wide ones.
 //
 // Between stages a record holds the code of its key and its index within the row, so that merges compare integers. The last stage turns
 // codes back into keys; those whose bits a code does not tell (zeros, NaNs) it fetches from the input. 2^26 float32 with int64 indices
-// cross memory four times: 16 bytes for the runs, 16 for each inner stage and 20 for the last, 68 in all.
+// cross memory three times: 12 bytes for the runs, 16 for the inner stage and 20 for the last, 48 in all (narrow: 64).
 // Source of the scheme: Knuth, "The Art of Computer Programming", vol. 3, section 5.4.1 (multiway merging).
 //
 // Invariant: after stage s each row is made of sorted runs, and of equal keys the one with the smaller index comes first: within a run
@@ -17,6 +21,7 @@
 
 #include "../rows/row_sort.h"
 #include "multiway_launch.h"
+#include "wide_launch.h"
 
 namespace gpusort {
 namespace {
@@ -96,11 +101,43 @@ struct MergeSortMemory {
   }
 };
 
+template <class U>
+cudaError_t launch_wide_stages(const SortProblem& problem, const MergeSortPlan& plan, const MergeSortMemory<U, uint32_t>& memory,
+                               char* workspace, cudaStream_t stream) {
+  cudaError_t status = cudaSuccess;
+  for (int s = 0; s < plan.wide.count && status == cudaSuccess; ++s) {
+    const WideMergeStage& stage = plan.wide.stage[s];
+    const bool last = s + 1 == plan.wide.count;
+    char* const scratch = static_cast<char*>(problem.keys_out);
+    char* const cuts = last ? workspace + plan.cuts_offset : scratch + plan.wide.cuts_offset;
+    WideMergeArguments<U> arguments =
+        make_wide_arguments<U>(stage, problem.key.order<U>(problem.descending), problem.rows, problem.length, cuts);
+    if (s == 0) {
+      arguments.keys = memory.run_keys;
+      arguments.positions = memory.run_positions;
+    } else {
+      arguments.words_in = memory.records[(s - 1) % 2].words;
+    }
+    if (last) {
+      arguments.original = static_cast<const U*>(problem.keys_in);
+      arguments.keys_out = static_cast<U*>(problem.keys_out);
+      arguments.indices_wide = static_cast<int64_t*>(problem.indices_out);
+    } else {
+      arguments.words_out = memory.records[s % 2].words;
+    }
+    status = launch_wide_stage(arguments, stage, scratch, scratch + plan.wide.sample_cuts_offset, stream);
+  }
+  return status;
+}
+
 template <class U, class Index>
 cudaError_t launch_of(const SortProblem& problem, const MergeSortPlan& plan, void* workspace, cudaStream_t stream) {
   char* const bytes = static_cast<char*>(workspace);
   const MergeSortMemory<U, Index> memory(problem, plan, bytes);
   cudaError_t status = launch_runs<U>(problem, plan, memory.padded, memory.run_keys, memory.run_positions, stream);
+  if constexpr (RecordFormat<U, Index>::kPacked) {
+    if (plan.wide.count > 0 && status == cudaSuccess) return launch_wide_stages<U>(problem, plan, memory, bytes, stream);
+  }
 
   for (int s = 0; s < plan.stages.count && status == cudaSuccess; ++s) {
     const MultiwayStage& stage = plan.stages.stage[s];
@@ -144,7 +181,9 @@ cudaError_t launch_merge_sort(const SortProblem& problem, const MergeSortPlan& p
   if (problem.numel() <= 0 || (problem.keys_out == nullptr && problem.indices_out == nullptr)) return cudaSuccess;
   if (!plan.possible || !problem.whole_key()) return cudaErrorInvalidValue;
   if (plan.on_chip) return launch_row_sort(problem, plan.row_plan, workspace, stream);
-  const bool results_serve = plan.results_buffer < 0 || results_hold_records(problem, plan.wide_indices);
+  const bool results_needed = plan.results_buffer >= 0 || plan.wide.count > 0;
+  const bool results_serve =
+      !results_needed || (results_hold_records(problem, plan.wide_indices) && (plan.wide.count == 0 || problem.keys_out != nullptr));
   if (!results_serve) return cudaErrorInvalidValue;  // a plan made for more results than these
   switch (problem.key.bytes) {
     case 1: return launch_of_width<uint8_t>(problem, plan, workspace, stream);
