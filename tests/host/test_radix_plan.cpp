@@ -220,12 +220,13 @@ void check_high_word_samples() {
   }
 }
 
-// A first look before the count: of one long row of 32-bit keys.
+// A first look before the count: of one long row of 32- or 64-bit keys.
 void check_preview() {
   const DeviceTraits device;
   auto previewed = [&](const SortProblem& problem) { return plan_radix_sort(problem, device).previewed; };
   CHECK(previewed(make_problem(4, 1, kMinPreviewedLength, true, 8)));
   CHECK(previewed(make_problem(4, 1, kMinPreviewedLength, true, 0)));
+  CHECK(previewed(make_problem(8, 1, kMinPreviewedLength, true, 8)));
   CHECK(!previewed(make_problem(4, 1, kMinPreviewedLength - 1, true, 8)));
   CHECK(!previewed(make_problem(4, 2, kMinPreviewedLength, true, 8)));
   CHECK(!previewed(make_problem(2, 1, kMinPreviewedLength, true, 8)));
