@@ -57,6 +57,18 @@ class PackedResult {
   void* data() const { return data_; }
   int packed_bytes() const { return packed_bytes_; }
 
+  // The values and the indices of a sort; either may not be wanted.
+  static void finish(const std::optional<PackedResult>& values, const std::optional<PackedResult>& indices, const CudaScope& scope) {
+    if (values && indices && values->copy_ && indices->copy_) {
+      const cudaError_t status =
+          launch_scatter_results(values->layout_, values->element_bytes_, values->data_, values->tensor_data_, indices->packed_bytes_,
+                                 indices->data_, indices->element_bytes_, indices->tensor_data_, scope.stream());
+      return check_cuda(status, "scatter rows");
+    }
+    if (values) values->finish(scope);
+    if (indices) indices->finish(scope);
+  }
+
   void finish(const CudaScope& scope) const {
     if (!copy_) return;
     const cudaError_t status = packed_bytes_ == element_bytes_

@@ -47,8 +47,7 @@ SortResult sort_on_device(const Tensor& self, const SortRequest& request) {
   } else {
     sort_packed_rows(problem, request.algorithm, self, scope, request.digit_bits);
   }
-  if (values) values->finish(scope);
-  if (indices) indices->finish(scope);
+  PackedResult::finish(values, indices, scope);
   return result;
 }
 

@@ -129,24 +129,34 @@ cudaError_t launch_across(const StridedRows& rows, TurnedAxis axis, Strided* str
   return cudaSuccess;
 }
 
-template <class Strided, class Packed, bool kGather>
-cudaError_t launch(const StridedRows& rows, Strided* strided, Packed* packed, cudaStream_t stream) {
-  if (rows.rows * rows.length == 0) return cudaSuccess;
+// The row axis that steps least; -1 where the length axis does.
+int turned_axis_of(const StridedRows& rows) {
   int turned = -1;
   for (int i = 0; i < rows.dims; ++i) {
     if (rows.strides[i] > 0 && (turned < 0 || rows.strides[i] < rows.strides[turned])) turned = i;  // stride 0: the cache serves it
   }
-  const bool across = turned >= 0 && rows.length > 1 && rows.strides[turned] < rows.length_stride;
-  if (!across) {
+  return turned >= 0 && rows.length > 1 && rows.strides[turned] < rows.length_stride ? turned : -1;
+}
+
+TurnedAxis make_turned_axis(const StridedRows& rows, int turned) {
+  TurnedAxis axis;
+  axis.size = rows.sizes[turned];
+  axis.stride = rows.strides[turned];
+  for (int i = turned + 1; i < rows.dims; ++i) axis.row_step *= rows.sizes[i];
+  return axis;
+}
+
+template <class Strided, class Packed, bool kGather>
+cudaError_t launch(const StridedRows& rows, Strided* strided, Packed* packed, cudaStream_t stream) {
+  if (rows.rows * rows.length == 0) return cudaSuccess;
+  const int turned = turned_axis_of(rows);
+  if (turned < 0) {
     const int64_t blocks = (rows.rows * rows.length + kThreads - 1) / kThreads;
     copy_along_kernel<Strided, Packed, kGather>
         <<<static_cast<unsigned>(std::min<int64_t>(blocks, INT_MAX)), kThreads, 0, stream>>>(rows, strided, packed);
     return cudaGetLastError();
   }
-  TurnedAxis axis;
-  axis.size = rows.sizes[turned];
-  axis.stride = rows.strides[turned];
-  for (int i = turned + 1; i < rows.dims; ++i) axis.row_step *= rows.sizes[i];
+  TurnedAxis axis = make_turned_axis(rows, turned);
   constexpr int kFew = 4, kSome = 16;
   constexpr int kArea = sizeof(Packed) == 16 ? 1024 : 4096;  // 33 KB of shared memory at 8 bytes
   constexpr int kSquare = sizeof(Packed) == 16 ? 32 : 64;
@@ -213,6 +223,32 @@ cudaError_t launch_scatter_positions(const StridedRows& rows, int packed_bytes, 
   if (packed_bytes == 2 && strided_bytes == 8) return launch_widening<uint64_t, uint16_t>(rows, packed, strided, stream);
   if (packed_bytes == 4 && strided_bytes == 8) return launch_widening<uint64_t, uint32_t>(rows, packed, strided, stream);
   return cudaErrorInvalidValue;
+}
+
+cudaError_t launch_scatter_results(const StridedRows& rows, int key_bytes, const void* packed_keys, void* keys, int packed_bytes,
+                                   const void* packed_positions, int position_bytes, void* positions, cudaStream_t stream) {
+  // After the sort of [8192, 8192] 2.5 us less than two launches, of [1000, 1004] 10.8 us for 13.7; in tiles of 64 x 64 5 us more.
+  constexpr int kLengths = 128, kRows = 64;
+  const int turned = rows.rows * rows.length > 0 ? turned_axis_of(rows) : -1;
+  if (turned < 0 || rows.sizes[turned] <= kRows || rows.length <= kRows || key_bytes != 4 || packed_bytes != 2 || position_bytes != 8 ||
+      !turns_by_blocks(rows, turned, keys, packed_keys) || !turns_by_blocks(rows, turned, positions, packed_positions)) {
+    const cudaError_t status = launch_scatter_rows(rows, key_bytes, packed_keys, keys, stream);
+    if (status != cudaSuccess) return status;
+    return launch_scatter_positions(rows, packed_bytes, packed_positions, position_bytes, positions, stream);
+  }
+  TurnedAxis axis = make_turned_axis(rows, turned);
+  axis.size_tiles = (axis.size + kRows - 1) / kRows;
+  axis.length_tiles = (rows.length + kLengths - 1) / kLengths;
+  axis.tiles = axis.size_tiles * axis.length_tiles * (rows.rows / axis.size);
+  axis.last_first = true;
+  const TurnedResultArguments<uint32_t, uint64_t, uint16_t> arguments{rows,
+                                                                      axis,
+                                                                      static_cast<const uint32_t*>(packed_keys),
+                                                                      static_cast<uint32_t*>(keys),
+                                                                      static_cast<const uint16_t*>(packed_positions),
+                                                                      static_cast<uint64_t*>(positions)};
+  return launch_after_predecessor<turn_results_kernel<uint32_t, uint64_t, uint16_t, kLengths, kRows>>(
+      arguments, {static_cast<unsigned>(axis.tiles), kTurningThreads, 0, true}, stream);
 }
 
 }  // namespace gpusort

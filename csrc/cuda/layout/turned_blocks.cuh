@@ -111,6 +111,31 @@ __global__ void __launch_bounds__(kTurningThreads) turn_blocks_kernel(const __gr
   }
 }
 
+template <class Key, class Position, class PackedPosition>
+struct TurnedResultArguments {
+  StridedRows rows;
+  TurnedAxis axis;
+  const Key* packed_keys;
+  Key* keys;
+  const PackedPosition* packed_positions;
+  Position* positions;
+};
+
+// Scatters the keys and the positions of a sort in one launch: what the rows' sort wrote last, of both, is still in the L2 cache.
+template <class Key, class Position, class PackedPosition, int kLengths, int kRows>
+__global__ void __launch_bounds__(kTurningThreads)
+    turn_results_kernel(const __grid_constant__ TurnedResultArguments<Key, Position, PackedPosition> arguments) {
+  start_after_predecessor();
+  __shared__ TurnedBlocks<Key, Key, kLengths, kRows, false> keys;
+  __shared__ TurnedBlocks<Position, PackedPosition, kLengths, kRows, false> positions;
+  const StridedRows& rows = arguments.rows;
+  const TurnedTile tile = find_turned_tile<kLengths, kRows, false>(rows, arguments.axis, blockIdx.x);
+  keys.turn(arguments.packed_keys + tile.packed, tile.row_pitch, arguments.keys + tile.strided, rows.length_stride, tile.lengths,
+            tile.rows);
+  positions.turn(arguments.packed_positions + tile.packed, tile.row_pitch, arguments.positions + tile.strided, rows.length_stride,
+                 tile.lengths, tile.rows);
+}
+
 // Do all lines, strided and packed, begin at multiples of 16 bytes and of a block, and hold whole blocks?
 inline bool turns_by_blocks(const StridedRows& rows, int turned, const void* strided, const void* packed) {
   constexpr int kBlock = 4;  // the largest
