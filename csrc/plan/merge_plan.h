@@ -63,24 +63,25 @@ constexpr MergeTile small_tile(int key_bytes) {
                           : MergeTile{128, 6, 0};
 }
 
-// Keys alone: an odd number of 16-byte words a thread, where that can be, keeps threads off each other's banks.
+// Keys alone: an odd number of words a thread, of 16 or 4 bytes, keeps threads off each other's banks. The longer a tile, the fewer cuts.
 constexpr MergeTile large_keys_tile(int key_bytes) {
-  // H200, 2 x 2^26 keys, cuts included: uint8 128 x 80 104 us, 128 x 48 111 (CUB 252); uint16 128 x 56 183, 128 x 40 191 (CUB 326);
-  // uint32 128 x 28 309, 128 x 20 325 (CUB 329); uint64 128 x 14 604, 128 x 10 622 (CUB 647).
-  return key_bytes == 1   ? MergeTile{128, 80, 0}
-         : key_bytes == 2 ? MergeTile{128, 56, 0}
-         : key_bytes == 4 ? MergeTile{128, 28, 0}
-                          : MergeTile{128, 14, 0};
+  // H200, 2 x 2^26 keys, cuts included: uint8 128 x 112 92 us, 128 x 80 94 (CUB 253); uint16 128 x 102 158, 128 x 86 162, 256 x 70 167
+  // (CUB 325); uint32 192 x 36 293, 128 x 44 294, 128 x 28 298 (CUB 328); uint64 256 x 18 565, 128 x 26 568, 128 x 18 572 (CUB 642). A
+  // kernel that only copies its tiles takes 271 and 539 of the 293 and 565.
+  return key_bytes == 1   ? MergeTile{128, 112, 0}
+         : key_bytes == 2 ? MergeTile{128, 102, 0}
+         : key_bytes == 4 ? MergeTile{192, 36, 0}
+                          : MergeTile{256, 18, 0};
 }
 
 // For merges of keys alone that make only a wave or two of tiles, of which each finds its own cuts.
 constexpr MergeTile middle_keys_tile(int key_bytes) {
-  // H200, 2 x 2^20 keys: uint8 128 x 32 8.2 us, 128 x 48 10.2 (CUB 13.6); uint16 256 x 40 9.1, 128 x 40 9.8 (CUB 14.9);
-  // uint32 256 x 20 11.3, 128 x 20 12.6 (CUB 14.6); uint64 128 x 14 19.6, 256 x 10 22.4 (CUB 21.0).
+  // H200, 2 x 2^20 keys that are not in the cache: uint8 128 x 32 9.9 us, 256 x 48 10.3 (CUB 19.4); uint16 256 x 38 9.8, 256 x 40 10.1
+  // (CUB 21.3); uint32 128 x 28 12.1, 256 x 20 12.9 (CUB 21.9); uint64 128 x 18 18.2, 128 x 14 20.3 (CUB 27.8).
   return key_bytes == 1   ? MergeTile{128, 32, 0}
-         : key_bytes == 2 ? MergeTile{256, 40, 0}
-         : key_bytes == 4 ? MergeTile{256, 20, 0}
-                          : MergeTile{128, 14, 0};
+         : key_bytes == 2 ? MergeTile{256, 38, 0}
+         : key_bytes == 4 ? MergeTile{128, 28, 0}
+                          : MergeTile{128, 18, 0};
 }
 
 // For those too short to give every multiprocessor such a tile.
@@ -93,9 +94,10 @@ constexpr MergeTile small_keys_tile(int key_bytes) {
                           : MergeTile{128, 10, 0};
 }
 
-// How many blocks of keys alone a multiprocessor is to hold: as many as leave 56 registers a thread, or 64 for long parts.
+// How many blocks of keys alone a multiprocessor is to hold: as many as leave 56, 64, 72 or 80 registers a thread, by what it holds.
 constexpr int keys_blocks_per_multiprocessor(const MergeTile& tile, int key_bytes) {
-  return (tile.outputs_per_thread * key_bytes > 96 ? 1024 : 1152) / tile.threads;
+  const int bytes = tile.outputs_per_thread * key_bytes;
+  return (bytes <= 96 ? 1152 : bytes <= 144 ? 1024 : bytes <= 176 ? 896 : 768) / tile.threads;
 }
 
 // Rings of 32 KB and tiles of 48 bytes a thread: three blocks fit into the shared memory of an H200 multiprocessor.
@@ -115,8 +117,9 @@ struct MergePlan {
 };
 
 constexpr int kBasicOutputsPerThread = 16;
-// Up to here, one or two waves of tiles, a block finds its own cuts: eleven searches side by side.
-constexpr int64_t kSearchInBlockPieces = 2048;
+// Up to here, one or two waves of tiles, a block finds its own cuts: eleven searches side by side. H200, 2 x 2^22 keys: uint32 in 1490
+// tiles 30.8 us so and 32.3 with a kernel for the cuts; uint64 in 2521 tiles 54.7 and 50.1.
+constexpr int64_t kSearchInBlockPieces = 1536;
 
 // The tile of the tiled kernel.
 inline MergeTile merge_tile_of(const MergeProblem& problem, const DeviceTraits& device) {
@@ -127,7 +130,7 @@ inline MergeTile merge_tile_of(const MergeProblem& problem, const DeviceTraits& 
     return large.pieces(rows, row_outputs) >= 2 * device.sm_count && row_outputs > small.outputs() ? large : small;
   }
   const MergeTile large = large_keys_tile(bytes), middle = middle_keys_tile(bytes), small = small_keys_tile(bytes);
-  if (large.pieces(rows, row_outputs) >= 6 * device.sm_count && row_outputs > middle.outputs()) return large;
+  if (large.pieces(rows, row_outputs) >= 4 * device.sm_count && row_outputs > middle.outputs()) return large;
   return 2 * middle.pieces(rows, row_outputs) >= 3 * device.sm_count && row_outputs > small.outputs() ? middle : small;
 }
 

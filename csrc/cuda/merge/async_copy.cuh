@@ -23,8 +23,9 @@ __device__ __forceinline__ auto load_shared_key(uint32_t address) {
   }
 }
 
+// The line around it is fetched whole. H200, tiles of 2 x 2^26 float32: 270 us so, 272 with 256 bytes, 274 with neither.
 __device__ __forceinline__ void copy_word_async(uint4* destination, const uint4* source) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(destination)), "l"(source) : "memory");
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(shared_address(destination)), "l"(source) : "memory");
 }
 
 // Waits for all words that the calling thread asked for.

@@ -79,6 +79,10 @@ struct KeyWord {
     return keys ^ ((tops - (tops >> (kBits % 32 == 0 ? 31 : kBits - 1))) & negative);
   }
 
+  __device__ static uint32_t decode_part(uint32_t part, const MergeKeys<U>& keys) {
+    return flipped_if_negative(part ^ (keys.flip * kOnes), keys.negative_flip * kOnes);
+  }
+
   __device__ void encode(const MergeKeys<U>& keys) {
     if constexpr (sizeof(U) < 4) {
 #pragma unroll
@@ -91,7 +95,7 @@ struct KeyWord {
   __device__ void decode(const MergeKeys<U>& keys) {
     if constexpr (sizeof(U) < 4) {
 #pragma unroll
-      for (int p = 0; p < 4; ++p) part[p] = flipped_if_negative(part[p] ^ (keys.flip * kOnes), keys.negative_flip * kOnes);
+      for (int p = 0; p < 4; ++p) part[p] = decode_part(part[p], keys);
     } else {
 #pragma unroll
       for (int e = 0; e < kCount; ++e) key[e] = keys.decode(key[e]);

@@ -51,8 +51,13 @@ cudaError_t launch_circular(const MergeArguments<U>& m, cudaStream_t stream) {
 
 template <class U>
 cudaError_t launch_cuts(const MergeArguments<U>& m, bool dependent, cudaStream_t stream) {
-  const int64_t blocks = m.rows * ((m.pieces_per_row + kCutThreads - 1) / kCutThreads);
-  return launch_after_predecessor<merge_cuts_kernel<U>>(m, {grid_blocks(blocks), kCutThreads, 0, dependent}, stream);
+  const int64_t pieces = m.pieces_per_row;
+  if (m.rows * pieces <= kFewCuts) {
+    const unsigned blocks = grid_blocks(m.rows * ((pieces + kSmallCutGroup - 1) / kSmallCutGroup));
+    return launch_after_predecessor<merge_cuts_kernel<U, kSmallCutGroup>>(m, {blocks, kCutThreads, 0, dependent}, stream);
+  }
+  const unsigned blocks = grid_blocks(m.rows * ((pieces + kCutThreads - 1) / kCutThreads));
+  return launch_after_predecessor<merge_cuts_kernel<U, kCutThreads>>(m, {blocks, kCutThreads, 0, dependent}, stream);
 }
 
 template <class U>

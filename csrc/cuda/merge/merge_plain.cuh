@@ -164,6 +164,13 @@ struct ThreadKeys {
       for (int vector = 0; vector < Outputs::kWordsPerThread; ++vector) {
         reinterpret_cast<uint4*>(outputs)[Outputs::place_of_word(threadIdx.x * Outputs::kWordsPerThread + vector)] = packed[vector].vector;
       }
+    } else if constexpr (kPacked > 1 && kItems % kPacked == 0) {
+      constexpr int kParts = kItems / kPacked;
+#pragma unroll
+      for (int part = 0; part < kParts; ++part) {
+        reinterpret_cast<uint32_t*>(outputs)[threadIdx.x * kParts + part] =
+            encoded ? KeyWord<U>::decode_part(words[part], keys) : words[part];
+      }
     } else {
 #pragma unroll
       for (int item = 0; item < kItems; ++item) {
@@ -254,30 +261,58 @@ __device__ bool all_equal(uint32_t begin, uint32_t bytes, KeyItem<U> key) {
   return true;
 }
 
+// Where the parts begin in shared memory, and the threshold that tells the sides of one from those of the other.
+template <class U>
+struct PlainAddresses {
+  uint32_t a, b, threshold;
+
+  __device__ PlainAddresses(const void* shared, const PlainWindow& window, int items) {
+    constexpr uint32_t kBytes = sizeof(U);
+    constexpr uint32_t kWord = KeyWord<U>::kCount;
+    const uint32_t begin = shared_address(shared);
+    a = begin + window.a_begin * kBytes;
+    b = begin + window.b_begin * kBytes;
+    threshold = begin + (window.b_begin / kWord * kWord - items + 1) * kBytes;
+  }
+};
+
+// Where the calling thread's head of a is.
+template <int kThreads, int kItems, class U>
+__device__ uint32_t find_plain_head(const void* shared, const PlainWindow& window) {
+  const PlainAddresses<U> at(shared, window, kItems);
+  const int rank = min(static_cast<int>(threadIdx.x) * kItems, window.outputs());
+  return window.order == TileOrder::kFalling
+             ? plain_co_rank<kThreads * kItems, true, U>(at.a, window.a_length, at.b, window.b_length, rank)
+             : plain_co_rank<kThreads * kItems, false, U>(at.a, window.a_length, at.b, window.b_length, rank);
+}
+
+// Merges from there. Returns where the head of a is then.
+//
 // Behind the last of a row's a, sentinels may have been taken for keys of b that equal them; then the heads say so, but the outputs are the
 // same, and the head of a is taken to be where a ends.
-template <int kThreads, class U, int kItems>
-__device__ HeadsOfA merge_plain_tile(const void* shared, const PlainWindow& window, U sentinel, ThreadKeys<U, kItems>& outputs) {
+template <class U, int kItems>
+__device__ uint32_t merge_plain_from(uint32_t head, const void* shared, const PlainWindow& window, U sentinel,
+                                     ThreadKeys<U, kItems>& outputs) {
   constexpr uint32_t kBytes = sizeof(U);
-  constexpr uint32_t kWord = KeyWord<U>::kCount;
+  const PlainAddresses<U> at(shared, window, kItems);
   const int rank = min(static_cast<int>(threadIdx.x) * kItems, window.outputs());
   const uint32_t surplus = max(0, rank + kItems - window.outputs());  // taken from the sentinels behind a
-  const uint32_t begin = shared_address(shared);
-  const uint32_t a = begin + window.a_begin * kBytes, b = begin + window.b_begin * kBytes;
-  const uint32_t threshold = begin + (window.b_begin / kWord * kWord - kItems + 1) * kBytes;
-  const auto merge = [&](auto falling) {
-    constexpr bool kFalling = decltype(falling)::value;
-    const uint32_t head = plain_co_rank<kThreads * kItems, kFalling, U>(a, window.a_length, b, window.b_length, rank);
-    return HeadsOfA{head,
-                    merge_plain_thread<kItems, kFalling, U>(head, a + b + rank * kBytes - head, threshold, outputs) - surplus * kBytes};
-  };
-  HeadsOfA heads = window.order == TileOrder::kFalling ? merge(std::true_type{}) : merge(std::false_type{});
-  const uint32_t a_end = a + window.a_length * kBytes;
-  if (window.a_behind == 0 && heads.end > a_end) {
-    const uint32_t b_head = a + b + (rank + kItems) * kBytes - surplus * kBytes - heads.end;
-    if (all_equal<U>(b_head, heads.end - a_end, sentinel)) heads.end = a_end;
+  const uint32_t b_head = at.a + at.b + rank * kBytes - head;
+  const uint32_t end = (window.order == TileOrder::kFalling ? merge_plain_thread<kItems, true, U>(head, b_head, at.threshold, outputs)
+                                                            : merge_plain_thread<kItems, false, U>(head, b_head, at.threshold, outputs)) -
+                       surplus * kBytes;
+  const uint32_t a_end = at.a + window.a_length * kBytes;
+  if (window.a_behind == 0 && end > a_end) {
+    const uint32_t b_end = at.a + at.b + (rank + kItems) * kBytes - surplus * kBytes - end;
+    if (all_equal<U>(b_end, end - a_end, sentinel)) return a_end;
   }
-  return heads;
+  return end;
+}
+
+template <int kThreads, class U, int kItems>
+__device__ HeadsOfA merge_plain_tile(const void* shared, const PlainWindow& window, U sentinel, ThreadKeys<U, kItems>& outputs) {
+  const uint32_t head = find_plain_head<kThreads, kItems, U>(shared, window);
+  return {head, merge_plain_from(head, shared, window, sentinel, outputs)};
 }
 
 // The same for tiles with special keys, of merge keys: writes each output at once, to global memory.
@@ -330,16 +365,18 @@ __device__ TileOrder settle_order(uint4* shared_words, const PlainWindow& window
   return order;
 }
 
-// Whether a thread's end is not where the next thread begins. `begins` holds where the first thread of each warp does.
+// Where the next thread's head of a is, or where a ends. `begins` holds where the first thread of each warp has it.
+template <int kThreads>
+__device__ uint32_t next_head(uint32_t head, uint32_t a_end, const uint32_t* begins) {
+  const uint32_t next = __shfl_down_sync(~0u, head, 1);
+  if (threadIdx.x == kThreads - 1) return a_end;
+  return threadIdx.x % 32 == 31 ? begins[threadIdx.x / 32 + 1] : next;
+}
+
+// Whether a thread's end is not where the next thread begins.
 template <int kThreads, class U>
 __device__ bool contradicts(const HeadsOfA& mine, const U* elements, const PlainWindow& window, const uint32_t* begins) {
-  uint32_t next = __shfl_down_sync(~0u, mine.begin, 1);
-  if (threadIdx.x == kThreads - 1) {
-    next = shared_address(elements + window.a_begin + window.a_length);
-  } else if (threadIdx.x % 32 == 31) {
-    next = begins[threadIdx.x / 32 + 1];
-  }
-  return mine.end != next;
+  return mine.end != next_head<kThreads>(mine.begin, shared_address(elements + window.a_begin + window.a_length), begins);
 }
 
 // A tile as its inputs lie in global memory.
@@ -348,73 +385,6 @@ __device__ void fill_from_inputs(const U* a, int a_length, const U* b, int b_len
 #pragma unroll 1
   for (int place = threadIdx.x; place < a_length + b_length; place += kThreads) {
     destination[place] = place < a_length ? a[place] : b[place - a_length];
-  }
-}
-
-// A tile in which all of one part comes before all of the other needs no merge, and narrow keys, which form long runs of equal ones, make
-// most tiles so. Positive if all of a comes first, negative if all of b does, else 0; the same for all threads.
-template <class U>
-__device__ int part_in_front(const void* shared, const PlainWindow& window) {
-  if (window.order == TileOrder::kSpecial) return 0;
-  const U* const a = static_cast<const U*>(shared) + window.a_begin;
-  const U* const b = static_cast<const U*>(shared) + window.b_begin;
-  if (window.a_length == 0 || window.b_length == 0) return 1;
-  const bool falling = window.order == TileOrder::kFalling;
-  const U a_last = a[window.a_length - 1], a_first = a[0], b_last = b[window.b_length - 1], b_first = b[0];
-  if (falling ? a_last >= b_first : a_last <= b_first) return 1;
-  return (falling ? b_last > a_first : b_last < a_first) ? -1 : 0;
-}
-
-// The word of keys at any place of shared memory.
-template <class U>
-__device__ KeyWord<U> load_unaligned(const U* elements) {
-  KeyWord<U> word;
-  if constexpr (sizeof(U) < 4) {
-    const uintptr_t address = reinterpret_cast<uintptr_t>(elements);
-    const uint32_t* const from = reinterpret_cast<const uint32_t*>(address & ~uintptr_t{3});
-    const uint32_t shift = static_cast<uint32_t>(address % 4 * 8);
-    uint32_t low = from[0];
-#pragma unroll
-    for (int p = 0; p < 4; ++p) {
-      const uint32_t high = from[p + 1];
-      word.part[p] = __funnelshift_r(low, high, shift);
-      low = high;
-    }
-  } else {
-#pragma unroll
-    for (int e = 0; e < KeyWord<U>::kCount; ++e) word.key[e] = elements[e];
-  }
-  return word;
-}
-
-// Writes such a tile to global memory.
-template <int kThreads, class U>
-__device__ void store_in_sequence(const void* shared, const MergeKeys<U>& keys, const PlainWindow& window, bool a_first, U* destination) {
-  constexpr int kWord = KeyWord<U>::kCount;
-  const U* const a = static_cast<const U*>(shared) + window.a_begin;
-  const U* const b = static_cast<const U*>(shared) + window.b_begin;
-  const bool encoded = window.order == TileOrder::kEncoded;
-  const int first_length = a_first ? window.a_length : window.b_length;
-  const U* const first = a_first ? a : b;
-  const U* const second = (a_first ? b : a) - first_length;
-  const int words = reinterpret_cast<uintptr_t>(destination) % 16 == 0 ? window.outputs() / kWord : 0;
-#pragma unroll 2
-  for (int word = threadIdx.x; word < words; word += kThreads) {
-    const int place = word * kWord;
-    KeyWord<U> keys_out;
-    if (place + kWord <= first_length || place >= first_length) {
-      keys_out = load_unaligned((place < first_length ? first : second) + place);
-    } else {
-#pragma unroll
-      for (int e = 0; e < kWord; ++e) keys_out.key[e] = (place + e < first_length ? first : second)[place + e];
-    }
-    if (encoded) keys_out.decode(keys);
-    reinterpret_cast<uint4*>(destination)[word] = keys_out.vector;
-  }
-#pragma unroll 1
-  for (int place = words * kWord + threadIdx.x; place < window.outputs(); place += kThreads) {
-    const U key = (place < first_length ? first : second)[place];
-    destination[place] = encoded ? keys.decode(key) : key;
   }
 }
 

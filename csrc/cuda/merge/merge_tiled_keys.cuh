@@ -2,6 +2,7 @@
 #pragma once
 
 #include "async_copy.cuh"
+#include "merge_runs.cuh"
 #include "merge_tiled.cuh"
 
 namespace gpusort {
@@ -65,22 +66,40 @@ __global__ void __launch_bounds__(kThreads, kBlocks) merge_tiled_keys_kernel(con
       }
     }
     U* const elements = reinterpret_cast<U*>(shared_words);
-    const bool special = window.order == TileOrder::kSpecial;
+    HeadsOfA mine;
+    if (window.order == TileOrder::kSpecial) {
+      // Apart from the others up to its end, so that no registers are kept for outputs beside it.
+      const SplitBounds<int64_t> piece = search.bounds;
+      U* const destination = m.keys_out + row * m.row_outputs() + piece.rank_low;
+      mine = merge_special_tile<kItems>(elements, keys, window, destination);
+      if (threadIdx.x % 32 == 0) begins[threadIdx.x / 32] = mine.begin;
+      __syncthreads();
+      if (__syncthreads_or(contradicts<kThreads>(mine, elements, window, begins))) {
+        const MergeRange<int64_t> inputs_again = piece.range();
+        fill_from_inputs<kThreads>(m.a_row(row) + inputs_again.a_begin, window.a_length, m.b_row(row) + inputs_again.b_begin,
+                                   window.b_length, destination);
+      }
+      continue;
+    }
+    const bool encoded = window.order == TileOrder::kEncoded;
+    const U behind = encoded ? MergeKeys<U>::kSentinel : sentinel;
     ThreadKeys<U, kItems> outputs;
-    const HeadsOfA mine =
-        special ? merge_special_tile<kItems>(elements, keys, window, m.keys_out + row * m.row_outputs() + search.bounds.rank_low)
-                : merge_plain_tile<kThreads>(shared_words, window, window.order == TileOrder::kEncoded ? MergeKeys<U>::kSentinel : sentinel,
-                                             outputs);
-    if (threadIdx.x % 32 == 0) begins[threadIdx.x / 32] = mine.begin;
+    if constexpr (kCopiesRuns<U, kItems>) {
+      mine = merge_tile_of_runs<kThreads>(shared_words, window, behind, outputs, begins);
+    } else {
+      mine = merge_plain_tile<kThreads>(shared_words, window, behind, outputs);
+      if (threadIdx.x % 32 == 0) begins[threadIdx.x / 32] = mine.begin;
+    }
     __syncthreads();  // the inputs have been read
-    if (!special) outputs.template put<kThreads>(elements, keys, window.order == TileOrder::kEncoded);
+    outputs.template put<kThreads>(elements, keys, encoded);
     const bool contradictory = __syncthreads_or(contradicts<kThreads>(mine, elements, window, begins));
     const SplitBounds<int64_t> piece = search.bounds;  // again, so that no registers hold it meanwhile
     U* const destination = m.keys_out + row * m.row_outputs() + piece.rank_low;
     if (contradictory) {
-      const MergeRange<int64_t> range = piece.range();
-      fill_from_inputs<kThreads>(m.a_row(row) + range.a_begin, window.a_length, m.b_row(row) + range.b_begin, window.b_length, destination);
-    } else if (!special) {
+      const MergeRange<int64_t> inputs_again = piece.range();
+      fill_from_inputs<kThreads>(m.a_row(row) + inputs_again.a_begin, window.a_length, m.b_row(row) + inputs_again.b_begin, window.b_length,
+                                 destination);
+    } else {
       TileOutputs<U, kThreads, kItems>::store(elements, destination, window.outputs());
     }
   }
