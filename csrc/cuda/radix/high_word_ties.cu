@@ -59,7 +59,6 @@ struct NoIndex {};
 template <class Index>
 struct TiedItems {
   static constexpr bool kIndexed = !std::is_same_v<Index, NoIndex>;
-  [[maybe_unused]] static constexpr uint64_t kWords = sizeof(Index) / 4;
   const KeyCodec<uint64_t>& codec;
   uint64_t* keys;
   uint32_t* indices;
@@ -71,7 +70,7 @@ struct TiedItems {
         indices(static_cast<uint32_t*>(arguments.indices_out)),
         length(arguments.length) {}
 
-  __device__ __forceinline__ uint32_t& index(uint32_t i) const { return indices[i * kWords]; }
+  __device__ __forceinline__ uint32_t& index(uint32_t i) const { return indices[i * uint64_t{sizeof(Index) / 4}]; }
   __device__ __forceinline__ uint64_t code(uint32_t i) const { return codec.code(keys[i]); }
   __device__ __forceinline__ uint32_t high(uint32_t i) const { return static_cast<uint32_t>(code(i) >> 32); }
 
