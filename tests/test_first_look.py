@@ -1,0 +1,34 @@
+"""Long rows at which the radix sort looks at a few keys before it counts their digits: data that is what those keys promise, and data that
+is not, by one key."""
+
+import pytest
+import torch
+from cases import name_of
+from reference import assert_is_stable_sort
+
+import torch_gpusort as gs
+
+pytestmark = pytest.mark.gpu
+
+LENGTH = 2**25 + 5
+ODD = LENGTH - 3  # a place that no fixed stride meets
+
+
+def rising(dtype):
+    return torch.arange(LENGTH, device="cuda").div(4, rounding_mode="floor").to(dtype)
+
+
+def small(dtype):
+    return torch.randint(0, 64, (LENGTH,), device="cuda", generator=torch.Generator("cuda").manual_seed(3)).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", (torch.float32, torch.int32, torch.int64, torch.float64), ids=name_of)
+@pytest.mark.parametrize("make_keys", (rising, small))
+def test_first_look(make_keys, dtype):
+    for odd in (None, 0, -1, 2**31 - 1 if dtype is torch.int32 else 2**40):
+        keys = make_keys(dtype)
+        if odd is not None:
+            keys[ODD] = odd
+        for descending in (False, True):
+            assert_is_stable_sort(keys, *gs.sort(keys, -1, descending), -1, descending)
+            assert torch.equal(gs.sort_keys(keys, descending=descending), torch.sort(keys, descending=descending).values)
