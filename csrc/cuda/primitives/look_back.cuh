@@ -59,6 +59,12 @@ __device__ __forceinline__ Word look_back(const Word* word, uint32_t tile, int s
     Word window[kWidth];
 #pragma unroll
     for (int k = 0; k < kWidth; ++k) window[k] = k < left ? load_relaxed(next - k * stride) : 0;
+    // All words are waited for here. A load whose result is never read is waited for when its register is used again, and with it all loads
+    // that share its scoreboard by then: in a radix pass those of the next tile, before the write-out could begin.
+    Word known = 0;
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) known |= window[k];
+    if (known == 0) continue;
     bool stop = false, done = false;
     int passed = 0;
 #pragma unroll

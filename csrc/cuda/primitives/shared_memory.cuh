@@ -62,6 +62,10 @@ __device__ __forceinline__ void add_shared(uint32_t address, uint32_t value) {
   asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
 }
 
+__device__ __forceinline__ void raise_shared(uint32_t address, uint32_t value) {
+  asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
 // A value the compiler can not see through: keeps it from computing many sums of `value` ahead of time and holding them in registers.
 __device__ __forceinline__ uint32_t opaque(uint32_t value) {
   uint32_t copy;

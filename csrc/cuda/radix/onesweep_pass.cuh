@@ -33,6 +33,11 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::arguments;
   using Base::Base;
   using Base::clear_histogram;
+  using Base::decide_by_votes;
+  using Base::kAddsForAll;
+  using Base::kCommon;
+  using Base::kCommonDecided;
+  using Base::kCommonItems;
   using Base::kDecided;
   using Base::kGroup;
   using Base::kGroups;
@@ -95,6 +100,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
     for (int h = 0; h < kHistograms; ++h) total += load_shared(column(h));
     if (place.number != 0) publish_count(word, total / kUnit);
     if (total > kTileItems * kUnit / 2) store_shared(shared + kOneDigit, 1);
+    if (kAddsForAll && total > kTileItems * kUnit / 32 * kCommonItems) raise_shared(shared + kCommon, thread * 4 | kCommonDecided);
     return total;
   }
 
@@ -150,6 +156,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
       store_shared(shared + kOneDigit, 0);
       store_shared(shared + kVotes, 0);
       store_shared(shared + kDecided, 0);
+      store_shared(shared + kCommon, 0);
     }
     __syncthreads();
     uint32_t tile = warp_uniform(load_shared(shared + kNextTile));
@@ -165,11 +172,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
     for (;;) {  // the tile is loaded and ranked, the counts are complete
       const TilePlace place = place_of(tile);
       uint32_t next_tile = 0;
-      if (thread == kThreads - 1) {
-        next_tile = atomicAdd(ticket, 1u);
-        store_shared(shared + kDecided, load_shared(shared + kVotes));
-        store_shared(shared + kVotes, 0);
-      }
+      if (thread == kThreads - 1) next_tile = atomicAdd(ticket, 1u);
       clear_next_table(tile);
       uint32_t total = 0, start = 0;
       uint32_t* word = arguments.look_back[role.step & 1] + (static_cast<uint64_t>(tile) * kRadixBins + thread) * spacing();
@@ -185,6 +188,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
       __syncthreads();  // places in the tile are known
       if (thread == kThreads - 1) {
         store_shared(shared + kNextTile, next_tile);
+        decide_by_votes();
         if constexpr (Policy::kShape.prefetch) {
           const bool one_digit =
               load_shared(shared + kOneDigit) != 0;  // slower then: middle pass 410 us with, 335-350 without (H200, 2^26)

@@ -77,9 +77,9 @@ struct RankedTile {
   static constexpr int kLookBackWidth = 4;
   // Digits that many lanes share are ranked by rank_common_digits and rank_runs, else by rank_few_digits (tile_ranks.cuh).
   static constexpr bool kAddsForAll = kIndexed && !k64 && Policy::kKeyWords == 1;
-  static constexpr uint32_t kCommonLanes = kAddsForAll ? 13 : 22;  // of 32 lanes with one digit in a sample: it is common
-  static constexpr uint32_t kRunHeads = 12;                        // of 31 lanes that differ from the one before: not more are runs
-  static constexpr uint32_t kRunVote = 1u << 16;
+  static constexpr uint32_t kCommonItems = 13;  // of 32 items of a tile with one digit: it is common
+  static constexpr uint32_t kCommonLanes = 22;  // of 32 lanes with one digit in a sample: digits are few
+  static constexpr uint32_t kRunHeads = 12;     // of 31 lanes that differ from the one before: not more are runs
   static_assert(kItems % kGroup == 0 && kGroup % 2 == 0 && kThreads >= kRadixBins, "");
   static_assert(kLanes * kItems * kUnit < 65536, "two ranks share a register");
   static_assert(kTileItems <= kMaxLookBackCount && kTileItems <= 65536, "");
@@ -90,7 +90,9 @@ struct RankedTile {
   static constexpr uint32_t kNextTile = kWarpSums + 32;
   static constexpr uint32_t kOneDigit = kWarpSums + 36;  // one digit fills half of the tile
   static constexpr uint32_t kVotes = kWarpSums + 40;     // of the warps, see vote_on_digits
-  static constexpr uint32_t kDecided = kWarpSums + 44;   // those of the tile before
+  static constexpr uint32_t kDecided = kWarpSums + 44;   // how tiles are ranked: 0, kVoted, or 4 * a common digit | kCommonDecided
+  static constexpr uint32_t kCommon = kWarpSums + 48;    // the same of the tile that is scanned: 0 or its common digit
+  static constexpr uint32_t kVoted = 1, kCommonDecided = 2;
   static constexpr uint32_t kRecords = kOffsets + kPassScratchBytes;
   static constexpr uint32_t kIndices = kRecords + kTileItems * sizeof(Word);
   static_assert(kIndices + (kSplit ? kTileItems * 4 : 0) == Policy::kSharedBytes, "the plan and the kernel agree");
@@ -221,24 +223,35 @@ struct RankedTile {
     }
   }
 
-  // Samples two items of every lane: do many lanes share a digit, or are many neighbours equal? The block goes by the votes on the tile
-  // before: warps on several ways at once delay each other. Returns the commonest digit of the sample, as digit_offset().
-  __device__ __forceinline__ uint32_t vote_on_digits() const {
-    uint32_t most = 0, common = 0, heads = 0;
+  // Samples some items of every lane: are many neighbours equal (kAddsForAll), or do many lanes share a digit? The block goes by the votes
+  // on the tile before: warps on several ways at once delay each other. That a digit is common in the whole tile comes out of its scan
+  // (count_of_bin).
+  __device__ __forceinline__ void vote_on_digits() const {
+    if constexpr (kAddsForAll) {
+      const uint32_t digit = digit_offset(0);
+      const uint32_t heads = __popc(__ballot_sync(~0u, __shfl_up_sync(~0u, digit, 1) != digit));
+      if (heads <= kRunHeads && lane == 0) add_shared(shared + kVotes, 1);
+    } else {
+      uint32_t most = 0;
 #pragma unroll
-    for (int item = 0; item < kItems; item += kItems / 2) {
-      const uint32_t digit = digit_offset(item);
-      const uint32_t digit0 = __shfl_sync(~0u, digit, 0);
-      const uint32_t same0 = __ballot_sync(~0u, digit == digit0);
-      const uint32_t digit1 = __shfl_sync(~0u, digit, __ffs(~same0) - 1);
-      const uint32_t same1 = __ballot_sync(~0u, digit == digit1);
-      if (__popc(same0) > most) most = __popc(same0), common = digit0;
-      if (__popc(same1) > most) most = __popc(same1), common = digit1;
-      heads += __popc(__ballot_sync(~0u, __shfl_up_sync(~0u, digit, 1) != digit));
+      for (int item = 0; item < kItems; item += kItems / 2) {
+        const uint32_t digit = digit_offset(item);
+        const uint32_t digit0 = __shfl_sync(~0u, digit, 0);
+        const uint32_t same0 = __ballot_sync(~0u, digit == digit0);
+        const uint32_t digit1 = __shfl_sync(~0u, digit, __ffs(~same0) - 1);
+        const uint32_t same1 = __ballot_sync(~0u, digit == digit1);
+        if (__popc(same0) > most) most = __popc(same0);
+        if (__popc(same1) > most) most = __popc(same1);
+      }
+      if (most >= kCommonLanes && lane == 0) add_shared(shared + kVotes, 1);
     }
-    const uint32_t vote = kAddsForAll && heads <= 2 * kRunHeads ? kRunVote : most >= kCommonLanes ? 1 : 0;
-    if (vote != 0 && lane == 0) add_shared(shared + kVotes, vote);
-    return common;
+  }
+
+  // One thread calls, when the scan has found the common digit.
+  __device__ __forceinline__ void decide_by_votes() const {
+    store_shared(shared + kDecided, load_shared(shared + kVotes) >= kWarps / 2 ? kVoted : load_shared(shared + kCommon));
+    store_shared(shared + kVotes, 0);
+    store_shared(shared + kCommon, 0);
   }
 
   template <class Rank>
@@ -265,21 +278,22 @@ struct RankedTile {
         rank_in_lane_order<kGroup, kUnit>(counter, valid, rank, lane);
       });
     } else {
-      const uint32_t common = vote_on_digits() ^ histogram;
-      const uint32_t votes = load_shared(shared + kDecided);
-      const bool many = (votes & kRunVote - 1) + votes / kRunVote >= kWarps / 2;
-      if (kAddsForAll && votes >= kWarps / 2 * kRunVote) {
-        rank_groups([&](int, const Group& counter, Group& rank) { rank_runs<kGroup, kUnit>(counter, rank, lane); });
-      } else if (many) {
+      if constexpr (!kAddsForAll) vote_on_digits();
+      const uint32_t decided = load_shared(shared + kDecided);
+      if (decided == kVoted) {
         rank_groups([&](int, const Group& counter, Group& rank) {
           if constexpr (kAddsForAll)
-            rank_common_digits<kGroup, kUnit>(counter, rank, common, lane);
+            rank_runs<kGroup, kUnit>(counter, rank, lane);
           else
             rank_few_digits<kGroup, kUnit, kLanes>(counter, rank, lane, histogram);
         });
+      } else if (kAddsForAll && decided != 0) {
+        const uint32_t common = (decided & ~kCommonDecided) ^ histogram;
+        rank_groups([&](int, const Group& counter, Group& rank) { rank_common_digits<kGroup, kUnit>(counter, rank, common, lane); });
       } else {
         rank_groups([&](int, const Group& counter, Group& rank) { rank_by_atomics<kGroup, kUnit, Policy::kPermutePeriod>(counter, rank); });
       }
+      if constexpr (kAddsForAll) vote_on_digits();
     }
   }
 

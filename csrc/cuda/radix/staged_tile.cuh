@@ -191,6 +191,21 @@ struct StagedTile : RankedTile<Policy, kExact> {
     return kExact ? arguments.order.from_ordered(static_cast<Key>(key)) : arguments.codec.bits(key);
   }
 
+  // The compiler does not know that a pinned row lies in global memory, and would store to it by generic instructions.
+  template <class Type>
+  __device__ __forceinline__ static void store_global(Type* address, Type value) {
+    if constexpr (kPinsRows && sizeof(Type) == 4)
+      asm volatile("st.global.u32 [%0], %1;" ::"l"(address), "r"(static_cast<uint32_t>(value)) : "memory");
+    else
+      *address = value;
+  }
+  __device__ __forceinline__ static void store_global(uint2* address, uint2 value) {
+    if constexpr (kPinsRows)
+      asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(address), "r"(value.x), "r"(value.y) : "memory");
+    else
+      *address = value;
+  }
+
   // The start of a row as one number, so that an address takes one instruction.
   template <class Type>
   __device__ __forceinline__ static Type* row_of(Type* rows, const TilePlace& place) {
@@ -210,7 +225,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
         if constexpr (Record::kPacked)
           row[staged.offset[k]] = make_uint2(staged.index_of(k, place), Record::key_of_word(staged.word[k]));
         else
-          row[staged.offset[k]] = staged.word[k];
+          store_global(row + staged.offset[k], staged.word[k]);
       }
     } else {
       Key* row = row_of(static_cast<Key*>(records), place);
@@ -260,7 +275,7 @@ struct StagedTile : RankedTile<Policy, kExact> {
         Key* row = row_of(arguments.keys_out, place);
 #pragma unroll
         for (int k = 0; k < kCount; ++k) {
-          if (written<kWhole>(place, first_round + k)) row[staged.offset[k]] = bits_of(staged.word[k]);
+          if (written<kWhole>(place, first_round + k)) store_global(row + staged.offset[k], bits_of(staged.word[k]));
         }
       }
     }
