@@ -6,6 +6,7 @@
 
 #include <cuda_runtime.h>
 
+#include "../primitives/dependent_launch.cuh"
 #include "radix_control.cuh"
 
 namespace gpusort {
@@ -27,6 +28,7 @@ __device__ __forceinline__ void mend_key(const PassArguments<Key>& arguments, ui
 
 template <class Key>
 __global__ void __launch_bounds__(kThreads) ambiguous_keys_kernel(const __grid_constant__ PassArguments<Key> arguments) {
+  start_after_predecessor();
   __shared__ bool last;
   RadixControl* control = arguments.control;
   const int spacing = arguments.spacing;
@@ -50,8 +52,8 @@ __global__ void __launch_bounds__(kThreads) ambiguous_keys_kernel(const __grid_c
 
 template <class Key>
 cudaError_t launch_ambiguous_keys(const PassArguments<Key>& arguments, int grid, cudaStream_t stream) {
-  ambiguous_keys_kernel<Key><<<grid, kThreads, 0, stream>>>(arguments);
-  return cudaGetLastError();
+  const LaunchShape shape = {static_cast<unsigned>(grid), kThreads, 0, arguments.dependent_launch()};
+  return launch_after_predecessor<ambiguous_keys_kernel<Key>>(arguments, shape, stream);
 }
 
 template cudaError_t launch_ambiguous_keys(const PassArguments<uint8_t>&, int, cudaStream_t);

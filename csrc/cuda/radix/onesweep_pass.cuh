@@ -21,6 +21,7 @@
 
 #include <cstdint>
 
+#include "../primitives/dependent_launch.cuh"
 #include "../primitives/look_back.cuh"
 #include "copy_rows.cuh"
 #include "staged_tile.cuh"
@@ -249,6 +250,7 @@ __device__ __forceinline__ void write_outputs(const PassArguments<typename Polic
 template <class Policy, bool kExact>
 __global__ __launch_bounds__(Policy::kShape.threads,
                              1) void onesweep_pass_kernel(const __grid_constant__ PassArguments<typename Policy::Key> arguments) {
+  start_after_predecessor();
   extern __shared__ __align__(1024) uint8_t staging[];
   const int spacing = table_spacing<Policy>(arguments);
   if (arguments.may_use_low_words && arguments.low_words != sorted_by_low_words(arguments.control, spacing)) return;

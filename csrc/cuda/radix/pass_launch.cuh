@@ -13,8 +13,8 @@ cudaError_t launch_form(const PassArguments<typename Policy::Key>& arguments, in
   static std::atomic<uint64_t> prepared{0};
   const cudaError_t error = allow_shared_memory(onesweep_pass_kernel<Policy, kExact>, Policy::kSharedBytes, prepared);
   if (error != cudaSuccess) return error;
-  onesweep_pass_kernel<Policy, kExact><<<grid, Policy::kShape.threads, Policy::kSharedBytes, stream>>>(arguments);
-  return cudaGetLastError();
+  const LaunchShape shape = {static_cast<unsigned>(grid), Policy::kShape.threads, Policy::kSharedBytes, arguments.dependent_launch()};
+  return launch_after_predecessor<onesweep_pass_kernel<Policy, kExact>>(arguments, shape, stream);
 }
 
 template <class Policy>
