@@ -124,7 +124,7 @@ inline SortExplanation explain_buckets(const SortProblem& problem, const BucketS
   return result;
 }
 
-// The same in one launch, or but for the sorting of the buckets.
+// The same with the partition in one launch.
 inline SortExplanation explain_one_launch(const SortProblem& problem, const OneLaunchPlan& plan) {
   using namespace explain_detail;
   SortExplanation result;
@@ -132,16 +132,30 @@ inline SortExplanation explain_one_launch(const SortProblem& problem, const OneL
   result.note = "all blocks are resident and hold their keys while they wait for each other";
   result.workspace_bytes = plan.workspace_bytes;
   const int64_t tiles = problem.rows * plan.tiles_per_row, records = input_bytes(problem) + problem.numel() * 4;
-  const bool together = one_launch_shapes::sorts_buckets(problem.key.bytes);
-  result.steps = {{"partition in " + std::to_string(plan.buckets_per_row) + " buckets", tiles, one_launch_shapes::kThreads,
-                   plan.tile_length, plan.shared_bytes, input_bytes(problem), records},
-                  {"sort buckets on chip", together ? tiles : problem.rows * plan.buckets_per_row, 0, plan.bucket_capacity, 0, records,
+  result.steps = {
+      {"partition in " + std::to_string(plan.buckets_per_row) + " buckets", tiles, one_launch_shapes::kThreads, plan.tile_length,
+       plan.shared_bytes, input_bytes(problem), records},
+      {"sort buckets on chip", problem.rows * plan.buckets_per_row, 0, plan.bucket_capacity, 0, records, output_bytes(problem)}};
+  return result;
+}
+
+// One long row of 8-bit keys with indices.
+inline SortExplanation explain_byte_sort(const SortProblem& problem, const ByteSortPlan& plan) {
+  using namespace explain_detail;
+  SortExplanation result;
+  result.algorithm = "radix";
+  result.note = "the keys are not carried: they follow from the counts";
+  result.workspace_bytes = plan.workspace_bytes;
+  const int64_t tile = int64_t{plan.rounds} * kByteSortThreads;
+  result.steps = {{"count bytes", plan.groups, kByteSortThreads, tile, 0, input_bytes(problem), 0},
+                  {"scatter by byte", plan.groups, kByteSortThreads, tile, byte_sort_shared_bytes(plan.rounds), input_bytes(problem),
                    output_bytes(problem)}};
   return result;
 }
 
 inline SortExplanation explain_radix(const SortProblem& problem, const RadixPlan& plan) {
   using namespace explain_detail;
+  if (plan.byte_sort.used) return explain_byte_sort(problem, plan.byte_sort);
   SortExplanation result;
   result.algorithm = "radix";
   result.workspace_bytes = plan.workspace_bytes;

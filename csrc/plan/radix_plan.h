@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "byte_sort_plan.h"
 #include "sort_problem.h"
 
 namespace gpusort {
@@ -98,6 +99,7 @@ struct RadixPlan {
   bool wide = false;               // 64-bit positions: rows beyond kMaxNarrowLength
   bool may_use_low_words = false;  // 64-bit integers: sorted as 32-bit keys if the histogram finds one high word in each row
   bool counted = false;            // 16-bit keys alone, by counting: no slots
+  ByteSortPlan byte_sort;          // where used: 8-bit keys with indices, in one row: no slots
   TileClass tile_class = TileClass::kLarge;
   int64_t tiles_per_row[3] = {0, 0, 0};  // by PassKind
   int grid[3] = {0, 0, 0};               // persistent blocks
@@ -243,11 +245,23 @@ inline RadixPlan plan_counting_sort_16(const SortProblem& problem, const DeviceT
   return plan;
 }
 
+inline RadixPlan plan_by_byte_sort(const ByteSortPlan& byte_sort, const DeviceTraits& device) {
+  RadixPlan plan;
+  plan.byte_sort = byte_sort;
+  plan.grid[0] = device.sm_count;
+  plan.workspace_bytes = byte_sort.workspace_bytes;
+  return plan;
+}
+
 // Needs rows >= 1, length >= 1, 0 <= begin_bit <= end_bit <= key bits, and at least one output. `max_narrow_length` is for tests of the
 // wide form.
 inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits& device, int64_t max_narrow_length = kMaxNarrowLength) {
   using namespace radix_plan_detail;
-  if (problem.length <= max_narrow_length && counting_is_faster(problem, device)) return plan_counting_sort_16(problem, device);
+  if (problem.length <= max_narrow_length) {
+    if (counting_is_faster(problem, device)) return plan_counting_sort_16(problem, device);
+    const ByteSortPlan byte_sort = plan_byte_sort(problem, device, kControlBytes);
+    if (byte_sort.used) return plan_by_byte_sort(byte_sort, device);
+  }
   RadixPlan plan;
   const int key_bytes = problem.key.bytes;
   const int64_t numel = problem.numel();

@@ -105,6 +105,21 @@ void check_counting(const SortProblem& problem, const RadixPlan& plan) {
   CHECK(plan.grid[0] >= 1);
 }
 
+// One partition: its tables, and the tiles in groups.
+void check_byte_sort(const SortProblem& problem, const DeviceTraits& device, const RadixPlan& plan) {
+  const ByteSortPlan& sort = plan.byte_sort;
+  const int64_t tile = int64_t{sort.rounds} * kByteSortThreads;
+  CHECK(plan.control_offset == 0 && plan.workspace_bytes == sort.workspace_bytes);
+  CHECK(sort.rounds >= 4 && sort.rounds % 4 == 0 && sort.rounds <= kMostByteSortRounds);
+  CHECK(sort.tiles * tile >= problem.length + 15 && (sort.tiles - 1) * tile < problem.length + 15);  // wherever the first key lies
+  CHECK(sort.groups * sort.tiles_per_group >= sort.tiles && (sort.groups - 1) * sort.tiles_per_group < sort.tiles);
+  CHECK(sort.groups <= device.sm_count * kByteSortBlocksPerSm);
+  CHECK(byte_sort_shared_bytes(sort.rounds) <= device.shared_bytes_per_block);
+  const Slices slices = {
+      {0, 256}, {sort.bins_offset, 1024}, {sort.group_tables_offset, sort.groups * 1024}, {sort.tile_tables_offset, sort.tiles * 1024}};
+  CHECK(check_slices(slices) == plan.workspace_bytes);
+}
+
 void check_all_shapes() {
   const DeviceTraits device;
   for (int key_bytes : {1, 2, 4, 8}) {
@@ -132,6 +147,12 @@ void check_all_shapes() {
           CHECK(plan.counted == (key_bytes == 2 && index_bytes == 0 && length >= shortest_counted && length <= kMaxNarrowLength));
           if (plan.counted) {
             check_counting(problem, plan);
+            continue;
+          }
+          CHECK(plan.byte_sort.used ==
+                (key_bytes == 1 && index_bytes != 0 && rows == 1 && length >= kMinByteSortLength && length <= kMaxNarrowLength));
+          if (plan.byte_sort.used) {
+            check_byte_sort(problem, device, plan);
             continue;
           }
           CHECK(plan.passes == key_bytes);
@@ -235,6 +256,17 @@ void check_preview() {
   CHECK(!previewed(window));
 }
 
+// For whole keys, and for GPUs whose SMs hold two blocks of it.
+void check_byte_sort_choice() {
+  DeviceTraits device;
+  SortProblem window = make_problem(1, 1, 1 << 22, true, 8);
+  CHECK(plan_radix_sort(window, device).byte_sort.used);
+  window.end_bit = 7;
+  CHECK(!plan_radix_sort(window, device).byte_sort.used);
+  device.shared_bytes_per_sm = 167936;
+  CHECK(!plan_radix_sort(make_problem(1, 1, 1 << 22, true, 8), device).byte_sort.used);
+}
+
 void check_tile_choice() {
   DeviceTraits device;
   auto tile_class = [&](int64_t rows, int64_t length) {
@@ -257,6 +289,7 @@ int main() {
   check_windows();
   check_high_word_samples();
   check_preview();
+  check_byte_sort_choice();
   check_tile_choice();
   return report();
 }

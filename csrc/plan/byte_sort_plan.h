@@ -1,0 +1,76 @@
+// Plans the sort of one long row of 8-bit keys with their indices: one partition into 256 bins (cuda/radix/byte_sort.cu). Pure: shapes in,
+// numbers out.
+//
+// Tiles are counted in groups of neighbours, the groups' counts are scanned, and the tiles scattered. Two blocks share an SM, and there are
+// as many groups as there is room for blocks: so tiles are as large as shared memory allows, but not larger than it takes to share them out
+// evenly. GPUs with less shared memory than an H100 sort by the slots of radix_plan.h.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sort_problem.h"
+
+namespace gpusort {
+
+constexpr int kByteSortThreads = 512;
+constexpr int kByteSortBlocksPerSm = 2;
+constexpr int kByteSortPads = 256 * 7;  // of a staged tile, at most: see cuda/radix/byte_tile.cuh
+// Histograms of 16 warps, offsets, ends of the bins, a few words.
+constexpr int kByteSortScratchBytes = 16 * 1024 + 2 * 1024 + 64;
+
+// A tile has rounds * kByteSortThreads keys, rounds being a multiple of 4. Keys and 16-bit positions are staged. H200, 2^26 random keys
+// with int64 indices: at most 60 rounds 311 us, 40 rounds 341; slots of the radix sort 351.
+constexpr int kMostByteSortRounds = 60;
+constexpr int byte_sort_shared_bytes(int rounds) {
+  return kByteSortScratchBytes + rounds * kByteSortThreads * 3 + kByteSortPads * 2;
+}
+
+constexpr int64_t kMinByteSortLength = int64_t{1} << 18;
+
+struct ByteSortPlan {
+  bool used = false;
+  int rounds = 0;
+  int64_t tiles = 0;  // counted from the 16-byte boundary at or before the first key, wherever that lies
+  int64_t tiles_per_group = 0;
+  int64_t groups = 0;
+
+  // Byte offsets into the workspace, each a multiple of 256; control words come first.
+  int64_t bins_offset = 0;
+  int64_t group_tables_offset = 0;
+  int64_t tile_tables_offset = 0;
+  int64_t workspace_bytes = 0;
+};
+
+// `control_bytes`: what lies before all else in the workspace.
+inline ByteSortPlan plan_byte_sort(const SortProblem& problem, const DeviceTraits& device, int64_t control_bytes) {
+  auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  ByteSortPlan plan;
+  if (problem.key.bytes != 1 || problem.rows != 1 || problem.indices_out == nullptr || !problem.whole_key()) return plan;
+  constexpr int64_t kReservedBytes = 1024;  // of each block
+  const int64_t room = std::min(device.shared_bytes_per_block, device.shared_bytes_per_sm / kByteSortBlocksPerSm - kReservedBytes);
+  if (problem.length < kMinByteSortLength || byte_sort_shared_bytes(kMostByteSortRounds) > room) return plan;
+
+  const int64_t slots = static_cast<int64_t>(device.sm_count) * kByteSortBlocksPerSm;
+  const int64_t items = problem.length + 15;
+  plan.used = true;
+  plan.tiles_per_group = ceil_div(items, slots * kMostByteSortRounds * kByteSortThreads);
+  plan.rounds = static_cast<int>(ceil_div(ceil_div(items, slots * plan.tiles_per_group * kByteSortThreads), 4) * 4);
+  plan.tiles = ceil_div(items, static_cast<int64_t>(plan.rounds) * kByteSortThreads);
+  plan.groups = ceil_div(plan.tiles, plan.tiles_per_group);
+
+  int64_t used = control_bytes;
+  auto take = [&](int64_t bytes) {
+    const int64_t offset = ceil_div(used, 256) * 256;
+    used = offset + bytes;
+    return offset;
+  };
+  constexpr int64_t kTableBytes = 256 * 4;
+  plan.bins_offset = take(kTableBytes);
+  plan.group_tables_offset = take(plan.groups * kTableBytes);
+  plan.tile_tables_offset = take(plan.tiles * kTableBytes);
+  plan.workspace_bytes = used;
+  return plan;
+}
+
+}  // namespace gpusort
