@@ -1,8 +1,9 @@
-// How the bucket sort runs in one launch when all rows together are short: a pure function of (key width, rows, length, outputs, device).
+// How the bucket sort runs when all rows together are short, with its partition in one launch: a pure function of (key width, rows, length,
+// outputs, device).
 //
-// Every block is resident and has one tile, which it holds on chip from the first read of the keys until they are in their buckets; then
-// blocks take buckets. So rows are cut into as many tiles as blocks fit the device at once, of equal length but for one key, and into a
-// whole number of buckets for each tile, so that blocks have equally many.
+// Every block is resident and has one tile, which it holds on chip from the first read of the keys until they are in their buckets. So rows
+// are cut into as many tiles as blocks fit the device at once, of equal length but for one key, and into a whole number of buckets for each
+// tile, so that the buckets of 32-bit keys, too, fit it at once.
 //
 // Every tile has equally many samples, `samples` of them, so a bucket holds s = samples * tiles / buckets, at least 10 for 64-bit keys and
 // 31 for shorter ones; plan/bucket_sort_plan.h says how seldom a bucket then exceeds the capacity, three and two times the mean.
@@ -26,7 +27,7 @@ constexpr int kBlocksPerSm = 2;
 constexpr int kShortItems = 8;  // of a thread in a tile
 constexpr int kLongItems = 16;  // keys to 32 bits
 
-// Of a thread in a bucket: what 64 registers hold.
+// To a thread that sorts a bucket.
 GPUSORT_HD constexpr int bucket_items(int key_bytes) {
   return key_bytes == 8 ? 8 : 16;
 }
@@ -41,14 +42,7 @@ GPUSORT_HD constexpr int samples_of_tile(int items) {
   return items > kShortItems ? 64 : 32;
 }
 
-// Are buckets sorted in the same launch? H200, us, the partition alone in one launch and all of it: float32 2^20 53 and 45, [8, 128256] 50
-// and 42; int64 2^20 62 and 69, since its buckets are so short that a block has three (four launches of partition and three of buckets: 64,
-// 54 and 75).
-GPUSORT_HD constexpr bool sorts_buckets(int key_bytes) {
-  return key_bytes == 4;
-}
-
-constexpr int64_t kOneLaunchStaticBytes = 6144;  // the kernel's own variables and what the driver keeps of each block
+constexpr int64_t kOneLaunchStaticBytes = 2048;  // the kernel's own variables and what the driver keeps of each block
 
 }  // namespace one_launch_shapes
 
@@ -104,7 +98,7 @@ inline OneLaunchPlan plan_one_launch(const SortProblem& problem, const DeviceTra
 
   const int sample_bytes = plan.tiles_per_row * plan.samples * code_bytes + plan.samples * 4;
   const int partition_bytes = partition_layout(key_bytes, kThreads, plan.items, plan.buckets_per_row, 1 << plan.levels).bytes;
-  plan.shared_bytes = std::max({sample_bytes, partition_bytes, bucket_shared_bytes(key_bytes, kThreads, bucket_items(key_bytes))});
+  plan.shared_bytes = std::max(sample_bytes, partition_bytes);
   plan.shared_limit =
       static_cast<int>(std::min(traits.shared_bytes_per_sm / kBlocksPerSm, traits.shared_bytes_per_block) - kOneLaunchStaticBytes);
   if (plan.shared_bytes > plan.shared_limit) return plan;

@@ -101,8 +101,8 @@ void check_reach() {
   CHECK(!plan_one_launch(make_problem(2, 1, 1 << 20), traits).possible);
   CHECK(!plan_one_launch(make_problem(4, 1, 1000), traits).possible);
   DeviceTraits small;
-  small.shared_bytes_per_sm = 164 * 1024;
-  small.shared_bytes_per_block = 163 * 1024;
+  small.shared_bytes_per_sm = 100 * 1024;
+  small.shared_bytes_per_block = 99 * 1024;
   small.compute_major = 8;
   CHECK(!plan_one_launch(make_problem(4, 1, 1 << 20), small).possible);
 }

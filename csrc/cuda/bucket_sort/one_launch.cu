@@ -1,4 +1,4 @@
-// Entry of the bucket sort in one launch: by key width.
+// Entry of the bucket sort with its partition in one launch: by key width.
 #include "one_launch.h"
 
 #include "one_launch_arguments.h"

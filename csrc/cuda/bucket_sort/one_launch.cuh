@@ -1,20 +1,20 @@
-// The bucket sort of short rows in one launch: all blocks are resident, hold one tile each from the first read of the keys until they are
-// in their buckets, and meet at four grid barriers.
+// The partition of short rows in one launch, where bucket_sort.cu has four: all blocks are resident, hold one tile each from the first read
+// of the keys until they are in their buckets, and meet at three grid barriers.
 //
-//   samples    every block reads its tile into registers; one block of each group of tiles publishes codes of all tiles of it, sorted
+//   samples    every block reads its tile into registers, and publishes codes of it, sorted
 //   barrier
-//   splitters  each block ranks some samples among all of the row; those of the right ranks are splitters
+//   splitters  each block ranks its tile's samples among all of the row; those of the right ranks are splitters
 //   barrier
 //   count      keys are ranked in their buckets within the tile and brought into their order in shared memory (partition.cuh); the tile's
 //              counts are published, and added to those of its group of tiles
 //   barrier
 //   partition  keys of earlier tiles: the sums of earlier groups and the counts of earlier tiles of the own group. From these and the
 //              sizes of all buckets each block finds where its parts go, and writes them; they stay in L2
-//   barrier
-//   buckets    blocks sort buckets in turn (bucket_rows.cuh), then those of theirs that need it by bucket_exact.cuh
 //
-// It is stable for the reasons in bucket_sort.cu. Equal samples rank by group, so all ranks differ. The keys are read once, the records go
-// to L2 and back. What is too large or too crowded for that is left to bucket_rest.cuh. Sources: as bucket_sort.cu.
+// It is stable for the reasons in bucket_sort.cu. Equal samples rank by tile, so all ranks differ. The keys are read once. The buckets are
+// sorted by kernels of their own (bucket_rows.cuh): in here, after one more barrier, they took longer than those with their launches, since
+// the two halves of the kernel spilled each other's registers or, out of line, read their arguments from memory. Sources: as
+// bucket_sort.cu.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -26,9 +26,6 @@
 #include "../primitives/shared_memory.cuh"
 #include "../rows/lane_sort.cuh"
 #include "bucket_begins.cuh"
-#include "bucket_exact.cuh"
-#include "bucket_rest.cuh"
-#include "bucket_rows.cuh"
 #include "one_launch_arguments.h"
 #include "partition.cuh"
 #include "sample_places.cuh"
@@ -84,73 +81,37 @@ struct OneLaunchBlock {
     if (blockIdx.x == 0 && thread < 2) arguments.overflow[thread] = 0;
   }
 
-  // The first tile of a group: samples of all tiles of it, one key of each of kSamples equal parts of a tile, at places that do not depend
-  // on the keys. A warp sorts those of a tile; then runs are merged, two by two: a sample's place is its place in its own run and, by
-  // bisection, in the other. Equal samples stay in the order of the tiles.
-  __device__ __forceinline__ void publish_samples() const {
-    const uint32_t tiles = min(static_cast<uint32_t>(kOneLaunchGroup), arguments.tiles_per_row - number), count = tiles * kSamples;
-    static_assert(kThreads / 32 == kOneLaunchGroup, "a warp to a tile");
-    Code* const samples = reinterpret_cast<Code*>(storage);
-    if (static_cast<uint32_t>(warp) < tiles) {
-      const uint32_t first = first_of(number + warp), keys_in_tile = first_of(number + warp + 1) - first;
-      const U* const keys = arguments.keys_in + (static_cast<uint64_t>(row) * arguments.length + first);
-      U sampled[kSampleItems];
+  // The first warp: one key of each of kSamples equal parts of the tile, at a place that does not depend on the keys.
+  __device__ __forceinline__ void publish_samples(const Tile& tile) const {
+    const U* const keys = arguments.keys_in + (static_cast<uint64_t>(row) * arguments.length + tile.first);
+    U sampled[kSampleItems];
 #pragma unroll
-      for (int e = 0; e < kSampleItems; ++e) {
-        const uint32_t part = e * 32 + lane, begin = part * keys_in_tile / kSamples, end = (part + 1) * keys_in_tile / kSamples;
-        sampled[e] = keys[begin + __umulhi(scramble((blockIdx.x + warp) * kSamples + part), end - begin)];
-      }
-      Code codes[kSampleItems];
-#pragma unroll
-      for (int e = 0; e < kSampleItems; ++e) codes[e] = arguments.order.code(sampled[e]);
-      lanes_sort<32>(codes, lane);
-#pragma unroll
-      for (int e = 0; e < kSampleItems; ++e) samples[warp * kSamples + lane * kSampleItems + e] = codes[e];
+    for (int e = 0; e < kSampleItems; ++e) {
+      const uint32_t part = e * 32 + lane, begin = part * tile.count / kSamples, end = (part + 1) * tile.count / kSamples;
+      sampled[e] = keys[begin + __umulhi(scramble(blockIdx.x * kSamples + part), end - begin)];
     }
-    __syncthreads();
-#pragma unroll 1
-    for (uint32_t run = kSamples; run < count; run *= 2) {
-      Code codes[kSampleItems];
-      uint32_t places[kSampleItems];
+    Code codes[kSampleItems];
 #pragma unroll
-      for (int e = 0; e < kSampleItems; ++e) {
-        const uint32_t place = e * kThreads + thread, own = place & (0u - run), other = own ^ run;
-        const uint32_t others = other < count ? min(run, count - other) : 0;
-        const bool later = (own & run) != 0;
-        codes[e] = place < count ? samples[place] : Code{0};
-        places[e] = place - (own & run) + (place < count ? samples_below(samples + other, others, run, codes[e], later) : 0);
-      }
-      __syncthreads();
+    for (int e = 0; e < kSampleItems; ++e) codes[e] = arguments.order.code(sampled[e]);
+    lanes_sort<32>(codes, lane);
+    Code* const to = all.samples + static_cast<uint64_t>(blockIdx.x) * kSamples + lane * kSampleItems;
 #pragma unroll
-      for (int e = 0; e < kSampleItems; ++e) {
-        if (e * kThreads + static_cast<uint32_t>(thread) < count) samples[places[e]] = codes[e];
-      }
-      __syncthreads();
-    }
-    Code* const to = all.samples + (static_cast<uint64_t>(row) * arguments.tiles_per_row + number) * kSamples;
-    for (uint32_t place = thread; place < count; place += kThreads) to[place] = samples[place];
+    for (int e = 0; e < kSampleItems; ++e) to[e] = codes[e];
   }
 
-  // How many of `count` sorted samples, at most `most` (a power of 2), are below `code`, or (or_equal) below or at it.
-  __device__ __forceinline__ static uint32_t samples_below(const Code* samples, uint32_t count, uint32_t most, Code code, bool or_equal) {
-    uint32_t before = 0;
-#pragma unroll 1
-    for (uint32_t step = most; step > 0; step /= 2) {
-      const uint32_t next = before + step;
-      if (next <= count) {
-        const Code sample = samples[next - 1];
-        if (sample < code || (or_equal && sample == code)) before = next;
-      }
-    }
-    return before;
+  // How many samples of a tile are below `limit`.
+  __device__ __forceinline__ static int samples_below(const Code* samples, Code limit) {
+    int before = 0;
+#pragma unroll
+    for (int step = kSamples / 2; step > 0; step /= 2) before += samples[before + step - 1] < limit ? step : 0;
+    return before + (samples[before] < limit ? 1 : 0);
   }
 
-  // Splitter b is the sample of rank floor(b * samples / buckets). Each block looks for kSamples of them, one to a lane, in the sorted
-  // samples of all groups, a warp in each.
+  // Splitter b is the sample of rank floor(b * samples / buckets). Each warp looks for the tile's own samples, one to a lane, in some
+  // tiles.
   __device__ __forceinline__ void choose_splitters() const {
     Code* const samples = reinterpret_cast<Code*>(storage);
-    const uint32_t count = arguments.tiles_per_row * kSamples;
-    constexpr uint32_t kGroupSamples = kOneLaunchGroup * kSamples;
+    const uint32_t tiles = arguments.tiles_per_row, count = tiles * kSamples;
     uint32_t* const ranks = reinterpret_cast<uint32_t*>(samples + count);
     constexpr int kVector = 16 / sizeof(Code), kBatch = 5;
     const uint4* const from = reinterpret_cast<const uint4*>(all.samples + static_cast<uint64_t>(row) * count);
@@ -167,25 +128,31 @@ struct OneLaunchBlock {
         if (first + k * kThreads < vectors) reinterpret_cast<uint4*>(samples)[first + k * kThreads] = batch[k];
       }
     }
-    const uint32_t home = number / kOneLaunchGroup, first_own = number * kSamples;
-    if (thread < kSamples) ranks[thread] = first_own - home * kGroupSamples + thread;  // in its own group
+    if (thread < kSamples) ranks[thread] = 0;
     __syncthreads();
-#pragma unroll 1
-    for (uint32_t group = warp; group < all.groups_per_row; group += kThreads / 32) {
-      if (group == home) continue;
-      const uint32_t first = group * kGroupSamples;
+    Code own[kSampleItems];
+    uint32_t rank[kSampleItems];
+#pragma unroll
+    for (int e = 0; e < kSampleItems; ++e) {
+      own[e] = samples[number * kSamples + e * 32 + lane];
+      rank[e] = 0;
+    }
+#pragma unroll 4
+    for (uint32_t tile = warp; tile < tiles; tile += kThreads / 32) {
 #pragma unroll
       for (int e = 0; e < kSampleItems; ++e) {
-        const uint32_t own = e * 32 + lane;
-        atomicAdd(ranks + own,
-                  samples_below(samples + first, min(kGroupSamples, count - first), kGroupSamples, samples[first_own + own], group < home));
+        const Code limit = own[e] + (tile < number ? 1 : 0);
+        const int before = samples_below(samples + tile * kSamples, limit);
+        rank[e] += tile == number ? e * 32 + lane : tile < number && limit == 0 ? kSamples : before;
       }
     }
+#pragma unroll
+    for (int e = 0; e < kSampleItems; ++e) atomicAdd(ranks + e * 32 + lane, rank[e]);
     __syncthreads();
     if (thread < kSamples) {
       const uint32_t found = ranks[thread], bucket = (found * buckets + count - 1) / count;
       if (bucket > 0 && bucket < static_cast<uint32_t>(buckets) && bucket * count / buckets == found) {
-        arguments.splitters[static_cast<uint64_t>(row) * buckets + bucket] = samples[first_own + thread];
+        arguments.splitters[static_cast<uint64_t>(row) * buckets + bucket] = samples[number * kSamples + thread];
       }
     }
   }
@@ -200,27 +167,6 @@ struct OneLaunchBlock {
     atomicAdd(sums + 1, both >> 16);
   }
 
-  // Calls visit(pair, value) for rows [begin, end) of a table of pairs: whole warps share a row of it, and as many rows are read at once as
-  // there are warps for.
-  template <class Load, class Visit>
-  __device__ __forceinline__ void for_each_pair(uint32_t begin, uint32_t end, Load load, Visit visit) const {
-    constexpr int kBatch = 8;
-    const int width = (pairs + 31) / 32 * 32, sets = kThreads / width, set = thread / width, pair = thread - set * width;
-    if (set >= sets || pair >= pairs) return;
-#pragma unroll 1
-    for (uint32_t first = begin + set; first < end; first += kBatch * sets) {
-      decltype(load(0u, 0)) batch[kBatch];
-#pragma unroll
-      for (int k = 0; k < kBatch; ++k) {
-        if (first + k * sets < end) batch[k] = load(first + k * sets, pair);
-      }
-#pragma unroll
-      for (int k = 0; k < kBatch; ++k) {
-        if (first + k * sets < end) visit(first + k * sets, pair, batch[k]);
-      }
-    }
-  }
-
   // What offsets lack is added to them: positions in the row of the tile's parts of the buckets. And writes where some buckets begin.
   // `before` and `totals`, of buckets, lie where the counters were.
   __device__ __forceinline__ void find_positions(const Partition& partition, BlockScanStorage<uint32_t>& scan) const {
@@ -228,22 +174,30 @@ struct OneLaunchBlock {
     uint32_t* const totals = before + 2 * pairs;
     const uint32_t group = number / kOneLaunchGroup;
     uint32_t early[2] = {0, 0}, total[2] = {0, 0};
-    for_each_pair(
-        group * kOneLaunchGroup, number, [&](uint32_t tile, int pair) { return tile_counts(tile)[pair]; },
-        [&](uint32_t, int, uint32_t both) {
-          early[0] += both & 0xffff;
-          early[1] += both >> 16;
-        });
-    for_each_pair(
-        0, all.groups_per_row, [&](uint32_t g, int pair) { return reinterpret_cast<const uint2*>(group_counts(g))[pair]; },
-        [&](uint32_t g, int, const uint2& both) {
-          early[0] += g < group ? both.x : 0;
-          early[1] += g < group ? both.y : 0;
-          total[0] += both.x;
-          total[1] += both.y;
-        });
-    const int width = (pairs + 31) / 32 * 32, set = thread / width, pair = thread - set * width;
-    if (set < kThreads / width && pair < pairs) {
+    // Whole warps share a row of the tables; as many rows are read at once as there are warps for, and from both tables.
+    const int width = (pairs + 31) / 32 * 32, sets = kThreads / width, set = thread / width, pair = thread - set * width;
+    if (set < sets && pair < pairs) {
+      constexpr int kBatch = 6;
+      const uint32_t groups = all.groups_per_row;
+#pragma unroll 1
+      for (uint32_t first = set; first < max(groups, static_cast<uint32_t>(kOneLaunchGroup)); first += kBatch * sets) {
+        uint32_t of_tile[kBatch];
+        uint2 of_group[kBatch];
+#pragma unroll
+        for (int k = 0; k < kBatch; ++k) {
+          const uint32_t at = first + k * sets, tile = group * kOneLaunchGroup + at;
+          of_tile[k] = tile < number ? tile_counts(tile)[pair] : 0;
+          of_group[k] = at < groups ? reinterpret_cast<const uint2*>(group_counts(at))[pair] : make_uint2(0, 0);
+        }
+#pragma unroll
+        for (int k = 0; k < kBatch; ++k) {
+          const bool before_own = first + k * sets < group;
+          early[0] += (of_tile[k] & 0xffff) + (before_own ? of_group[k].x : 0);
+          early[1] += (of_tile[k] >> 16) + (before_own ? of_group[k].y : 0);
+          total[0] += of_group[k].x;
+          total[1] += of_group[k].y;
+        }
+      }
 #pragma unroll
       for (int k = 0; k < 2; ++k) {
         add_shared(shared_address(before + 2 * pair + k), early[k]);
@@ -288,7 +242,7 @@ struct OneLaunchBlock {
   __device__ __forceinline__ void partition(const Grid& grid, BlockScanStorage<uint32_t>& scan) const {
     Tile tile = make_tile();
     tile.load(arguments);
-    if (number % kOneLaunchGroup == 0) publish_samples();
+    if (warp == 0) publish_samples(tile);
     clear();
     grid.sync();
     choose_splitters();
@@ -318,108 +272,14 @@ struct OneLaunchBlock {
   }
 };
 
-// Buckets of one block, in turn. Its steps are functions of their own, out of line, so that their variables take no registers from each
-// other.
-template <class U>
-struct OneLaunchBuckets {
-  static constexpr int kThreads = kPartitionThreads;
-  static constexpr int kItems = one_launch_shapes::bucket_items(sizeof(U));
-  using Rows = BucketRows<U, kThreads, kItems>;
-  using Exact = BucketExact<U, kThreads, kItems>;
-  using Rest = BucketRest<U, kThreads, 8>;
-  using Notes = BucketNotes<typename Rows::Flat>;
-  static constexpr uint32_t kFateBits = 2, kFates = (1u << kFateBits) - 1, kTooLarge = 3;  // a block has fewer than 16 buckets
-
-  __device__ __forceinline__ static uint32_t count(const BucketArguments<U>& arguments) {
-    return static_cast<uint32_t>(arguments.rows) * arguments.buckets_per_row;
-  }
-
-  // May a bucket hold zeros of both signs? Then flat forms are out of order, and it goes to the exact map at once.
-  __device__ __forceinline__ static bool may_hold_zeros(const PartitionArguments<U>& arguments, uint32_t number) {
-    const U zero = arguments.order.zero ^ arguments.order.complement;
-    const uint32_t bucket = number % arguments.buckets;
-    if (arguments.order.zero == 0) return false;
-    const bool above = bucket > 0 && arguments.splitters[number] > zero;
-    const bool below = bucket + 1 < static_cast<uint32_t>(arguments.buckets) && arguments.splitters[number + 1] <= zero;
-    return !above && !below;
-  }
-
-  // Returns what came of them, kFateBits to each; the same for all threads.
-  __device__ __noinline__ static uint32_t sort_flat(const OneLaunchArguments<U>* all, uint32_t storage, Notes* notes) {
-    const BucketArguments<U>& arguments = all->buckets;
-    uint32_t fates = 0, shift = 0;
-#pragma unroll 1
-    for (uint32_t number = blockIdx.x; number < count(arguments); number += gridDim.x, shift += kFateBits) {
-      const BucketSpan<U> bucket(arguments, number);
-      if (bucket.size == 0) continue;
-      if (bucket.all_equal) {
-        copy_bucket(bucket, threadIdx.x, kThreads);
-      } else if (bucket.size > Rows::kCapacity) {
-        fates |= kTooLarge << shift;
-      } else if (may_hold_zeros(all->partition, number)) {
-        fates |= static_cast<uint32_t>(BucketFate::kNotFlat) << shift;
-      } else {
-        fates |= static_cast<uint32_t>(Rows(bucket, storage, *notes).sort()) << shift;
-        __syncthreads();  // the records are not read any more
-      }
-    }
-    return fates;
-  }
-
-  // Returns the fates of those that are not sorted yet.
-  __device__ __noinline__ static uint32_t sort_exactly(const BucketArguments<U>* all, uint32_t storage, Notes* notes, uint32_t fates) {
-    const BucketArguments<U>& arguments = *all;
-    uint32_t left = 0, shift = 0;
-#pragma unroll 1
-    for (uint32_t number = blockIdx.x; fates >> shift != 0; number += gridDim.x, shift += kFateBits) {
-      const uint32_t fate = fates >> shift & kFates;
-      bool sorted = fate == static_cast<uint32_t>(BucketFate::kSorted);
-      if (!sorted && fate != kTooLarge) {
-        const BucketSpan<U> bucket(arguments, number);
-        sorted = Exact(bucket, storage, *notes).sort(fate == static_cast<uint32_t>(BucketFate::kCrowded));
-        __syncthreads();
-      }
-      if (!sorted) left |= kTooLarge << shift;
-    }
-    return left;
-  }
-
-  __device__ __noinline__ static void sort_rest(const BucketArguments<U>* all, uint4* storage, typename Rest::Notes* notes,
-                                                uint32_t fates) {
-    const BucketArguments<U>& arguments = *all;
-#pragma unroll 1
-    for (uint32_t number = blockIdx.x; fates != 0; number += gridDim.x, fates >>= kFateBits) {
-      if ((fates & kFates) == 0) continue;
-      const BucketSpan<U> bucket(arguments, number);
-      Rest rest(bucket, storage, *notes);
-      if (bucket.size > Rest::kCapacity) {
-        rest.sort_in_tiles();
-      } else {
-        rest.sort_on_chip();
-      }
-      __syncthreads();
-    }
-  }
-};
-
 // Two blocks to an SM, one to a tile of the rows.
-template <class U, int kItems, bool kSortsBuckets>
+template <class U, int kItems>
 __global__ void __launch_bounds__(kPartitionThreads, one_launch_shapes::kBlocksPerSm)
     one_launch_kernel(const __grid_constant__ OneLaunchArguments<U> arguments) {
   start_after_predecessor();
   extern __shared__ uint4 shared_memory[];
   __shared__ BlockScanStorage<uint32_t> scan;
-  const auto grid = cooperative_groups::this_grid();
-  OneLaunchBlock<U, kItems>(arguments, reinterpret_cast<uint8_t*>(shared_memory)).partition(grid, scan);
-  if constexpr (kSortsBuckets) {
-    using Buckets = OneLaunchBuckets<U>;
-    __shared__ typename Buckets::Notes notes;
-    __shared__ typename Buckets::Rest::Notes rest_notes;
-    grid.sync();
-    uint32_t fates = Buckets::sort_flat(&arguments, shared_address(shared_memory), &notes);
-    if (fates != 0) fates = Buckets::sort_exactly(&arguments.buckets, shared_address(shared_memory), &notes, fates);
-    if (fates != 0) Buckets::sort_rest(&arguments.buckets, shared_memory, &rest_notes, fates);
-  }
+  OneLaunchBlock<U, kItems>(arguments, reinterpret_cast<uint8_t*>(shared_memory)).partition(cooperative_groups::this_grid(), scan);
 }
 
 }  // namespace gpusort

@@ -1,4 +1,4 @@
-// The bucket sort of rows that fit the chip together, in one launch (one_launch.cuh has the algorithm).
+// The bucket sort of rows that fit the chip together, with its partition in one launch (one_launch.cuh has the algorithm).
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// The bucket sort in one launch of 32-bit keys.
+// The bucket sort with its partition in one launch, of 32-bit keys.
 #include "one_launch_run.cuh"
 
 namespace gpusort {

@@ -1,4 +1,4 @@
-// What the bucket sort in one launch is given, and its launchers by key width.
+// What the bucket sort with its partition in one launch is given, and its launchers by key width.
 #pragma once
 
 #include <cuda_runtime_api.h>

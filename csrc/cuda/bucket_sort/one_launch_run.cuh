@@ -1,4 +1,4 @@
-// Launches the bucket sort in one cooperative launch; where that does not sort the buckets, also the kernels that do.
+// Launches the partition in one cooperative launch, then the kernels that sort the buckets.
 #pragma once
 
 #include <atomic>
@@ -21,9 +21,8 @@ cudaError_t launch_one_launch_kernel(const OneLaunchArguments<U>& arguments, con
 
 template <class U, int kItems>
 cudaError_t launch_one_launch_items(const OneLaunchArguments<U>& arguments, const OneLaunchPlan& plan, cudaStream_t stream) {
-  constexpr bool kSortsBuckets = one_launch_shapes::sorts_buckets(sizeof(U));
-  const cudaError_t error = launch_one_launch_kernel<one_launch_kernel<U, kItems, kSortsBuckets>>(arguments, plan, stream);
-  if (error != cudaSuccess || kSortsBuckets) return error;
+  const cudaError_t error = launch_one_launch_kernel<one_launch_kernel<U, kItems>>(arguments, plan, stream);
+  if (error != cudaSuccess) return error;
   return launch_bucket_rows(arguments.buckets, plan.device, stream);
 }
 
