@@ -22,7 +22,6 @@ namespace gpusort {
 constexpr int kMostBuckets = 1024;        // of a row
 constexpr int kSampleChunk = 128;         // samples sorted by one warp
 constexpr int kMostBucketSamples = 8192;  // of a row: a block sorts them, 16 to a thread
-constexpr int kSampleRun = 4;             // neighbouring keys that are sampled together, for the sake of a memory sector
 constexpr int64_t kMostBucketedLength = int64_t{1} << 30;
 
 namespace bucket_sort_shapes {

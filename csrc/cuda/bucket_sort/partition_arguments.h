@@ -60,7 +60,7 @@ PartitionArguments<U> make_partition_arguments(const SortProblem& problem, const
   arguments.levels = plan.levels;
   arguments.samples = plan.samples_per_row;
   arguments.sample_blocks = plan.sample_blocks;
-  arguments.sample_step = (static_cast<uint64_t>(problem.length) << 32) / static_cast<uint64_t>(plan.samples_per_row / kSampleRun);
+  arguments.sample_step = (static_cast<uint64_t>(problem.length) << 32) / static_cast<uint64_t>(plan.samples_per_row);
   return arguments;
 }
 
