@@ -10,8 +10,8 @@
 
 namespace gpusort {
 
-constexpr int kWideGaps = 128;
-constexpr int kBinsPerGapBits = 6;
+constexpr int kWideGaps = 256;
+constexpr int kBinsPerGapBits = 5;
 static_assert(kWideGaps << kBinsPerGapBits == kWideCapacity, "");
 
 struct WideGapWords {
