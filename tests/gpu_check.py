@@ -204,7 +204,7 @@ def run_part(command, environment, limit):
 
 def verdict_of_part(status, output):
     """(verdict, errors, calls, reason) of one process under the tool."""
-    summary = re.findall(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard", output)
+    summary = re.findall(r"ERROR SUMMARY: (\d+) errors?\s*$|RACECHECK SUMMARY: (\d+) hazard", output, re.MULTILINE)
     calls = re.search(r"SANITIZER SET: (\d+) calls", output)
     count = int(calls.group(1)) if calls else 0
     if status is None:

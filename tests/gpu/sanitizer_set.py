@@ -33,7 +33,7 @@ import torch_gpusort as gs
 ROWS = ((70, 7), (9, 33), (5, 300), (2, 5000), (2, 20_481))
 ARRAYS = (1, 2, 40_000, 150_001)
 # Rows for each family by name, among them some that a family leaves to the radix sort.
-BY_NAME = ((40, 50), (3, 5000), (30_000,), (2, 40_000))
+BY_NAME = ((10, 50), (3, 5000), (30_000,), (2, 40_000))
 # (length of a, length of b), leading dims: nothing, next to nothing, one tile, several, very uneven, several rows.
 MERGES = (((0, 5), ()), ((3, 1), ()), ((1000, 2049), ()), ((30_000, 20_001), ()), ((10, 33_000), ()), ((70, 40), (9,)), ((3000, 999), (3,)))
 
@@ -72,6 +72,20 @@ def run_sorts():
     return calls
 
 
+def run_long_arrays():
+    """Beyond the grid sort: 8-bit keys by one partition, buckets after a partition in one launch, 64-bit keys by their high words."""
+    calls = 0
+    for name, dtype in (("random_bits", torch.uint8), ("uniform", torch.float32), ("random_bits", torch.int64), ("two_values", torch.bool)):
+        x = make(name, 300_001, dtype)
+        values, indices = gs.sort(x.cuda())
+        assert_stable_sort(x, (values.cpu(), indices.cpu()))
+        calls += 1
+    x = make("random_bits", 300_001, torch.int64)
+    values, indices = gs.radix_sort(x.cuda())
+    assert_stable_sort(x, (values.cpu(), indices.cpu()))
+    return calls + 1
+
+
 def run_algorithms():
     calls = 0
     for algorithm in allowed_options(lambda: gs.sort(torch.zeros(1).cuda(), algorithm="no such"), "algorithm"):
@@ -81,6 +95,11 @@ def run_algorithms():
                 values, indices = gs.sort(x.cuda(), algorithm=algorithm)
                 assert_stable_sort(x, (values.cpu(), indices.cpu()))
                 calls += 1
+    return calls
+
+
+def run_radix_kernels():
+    calls = 0
     x = make("random_bits", 30_000, torch.float32)
     for kernel in allowed_options(lambda: gs.radix_sort(x.cuda(), kernel="no such"), "kernel"):
         for digit_bits in allowed_options(lambda: gs.radix_sort(x.cuda(), kernel=kernel, digit_bits=3), "digit_bits"):
@@ -172,7 +191,8 @@ def run_several_keys():
     assert_values(keys, got[0].cpu(), order, -1, "sort_by_key")
     assert_values(payload, got[1].cpu(), order, -1, "sort_by_key")
     runs = [gs.sort_keys(part) for part in make("zipf", 20_000, torch.float32).chunk(70)]
-    merged, indices = gs.merge_many([run.cuda() for run in runs], return_indices=True)
+    offsets = torch.tensor([0, *np.cumsum([run.numel() for run in runs])])
+    merged, indices = gs.merge_many(torch.cat(runs).cuda(), offsets.cuda(), return_indices=True)
     assert_stable_sort(torch.cat(runs), (merged.cpu(), indices.cpu()))
     for name, dtype in (("zipf", torch.float16), ("random_bits", torch.float16), ("uniform", torch.int16)):
         x = make(name, 1 << 20, dtype)
