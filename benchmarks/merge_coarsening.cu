@@ -35,7 +35,7 @@ MergeArguments<uint32_t> arguments_of(const MergeProblem& problem, int64_t piece
 
 }  // namespace
 
-// kernel: 0 sequential, 1 basic, 2 tiled, 3 circular. The workspace holds 8 bytes for every output. Returns a cudaError_t.
+// kernel: 0 basic, 1 tiled, 2 circular. The workspace holds 8 bytes for every output. Returns a cudaError_t.
 extern "C" int merge_with_outputs(int kernel, int outputs, const float* a, const float* b, int64_t length, float* out, void* workspace,
                                   int multiprocessors, cudaStream_t stream) {
   MergeProblem problem;
@@ -46,29 +46,25 @@ extern "C" int merge_with_outputs(int kernel, int outputs, const float* a, const
   problem.rows = 1;
   problem.a_length = problem.b_length = length;
   int64_t piece = outputs;
-  if (kernel == 2) piece = int64_t{kTiledThreads} * outputs;
-  if (kernel == 3) {  // a run of tiles for each block of one wave, in whole tiles
+  if (kernel == 1) piece = int64_t{kTiledThreads} * outputs;
+  if (kernel == 2) {  // a run of tiles for each block of one wave, in whole tiles
     const int64_t tile = int64_t{kRingThreads} * outputs, blocks = int64_t{multiprocessors} * 3;
     piece = ((2 * length + blocks - 1) / blocks + tile - 1) / tile * tile;
   }
   const MergeArguments<uint32_t> m = arguments_of(problem, piece, workspace);
-  if (kernel == 0) {
-    merge_sequential_kernel<uint32_t><<<1, 1, 0, stream>>>(m);
-    return cudaGetLastError();
-  }
   const cudaError_t error = launch_cuts(m, false, stream);
   if (error != cudaSuccess) return error;
-  if (kernel == 1) {
+  if (kernel == 0) {
     merge_basic_kernel<uint32_t><<<grid_blocks((m.pieces_per_row + kBasicThreads - 1) / kBasicThreads), kBasicThreads, 0, stream>>>(m);
     return cudaGetLastError();
   }
   switch (outputs) {
-    case 1: return kernel == 2 ? launch_tiled_of<1>(m, stream) : launch_circular_of<1>(m, stream);
-    case 2: return kernel == 2 ? launch_tiled_of<2>(m, stream) : launch_circular_of<2>(m, stream);
-    case 4: return kernel == 2 ? launch_tiled_of<4>(m, stream) : launch_circular_of<4>(m, stream);
-    case 8: return kernel == 2 ? launch_tiled_of<8>(m, stream) : launch_circular_of<8>(m, stream);
-    case 16: return kernel == 2 ? launch_tiled_of<16>(m, stream) : launch_circular_of<16>(m, stream);
-    case 32: return kernel == 2 ? launch_tiled_of<32>(m, stream) : launch_circular_of<32>(m, stream);
+    case 1: return kernel == 1 ? launch_tiled_of<1>(m, stream) : launch_circular_of<1>(m, stream);
+    case 2: return kernel == 1 ? launch_tiled_of<2>(m, stream) : launch_circular_of<2>(m, stream);
+    case 4: return kernel == 1 ? launch_tiled_of<4>(m, stream) : launch_circular_of<4>(m, stream);
+    case 8: return kernel == 1 ? launch_tiled_of<8>(m, stream) : launch_circular_of<8>(m, stream);
+    case 16: return kernel == 1 ? launch_tiled_of<16>(m, stream) : launch_circular_of<16>(m, stream);
+    case 32: return kernel == 1 ? launch_tiled_of<32>(m, stream) : launch_circular_of<32>(m, stream);
     default: return cudaErrorInvalidValue;
   }
 }

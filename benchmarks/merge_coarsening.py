@@ -38,7 +38,7 @@ def merge_with(function, kernel, outputs):
         results = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (out, cuts)]
         stream = ctypes.c_void_p(torch.cuda.current_stream(a.device).cuda_stream)
         count = torch.cuda.get_device_properties(a.device).multi_processor_count
-        error = function(("sequential", *KERNELS).index(kernel), outputs, *pointers, ctypes.c_int64(a.numel()), *results, count, stream)
+        error = function(KERNELS.index(kernel), outputs, *pointers, ctypes.c_int64(a.numel()), *results, count, stream)
         if error:
             raise RuntimeError(f"{kernel} with {outputs} outputs to a thread returned CUDA error {error}")
         return (out,)

@@ -25,7 +25,9 @@ def find_nvcc():
     for path in found:
         if path.is_file():
             return str(path)
-    raise RuntimeError("nvcc is needed: set CUDA_HOME, put nvcc on the PATH, or leave the peers out (--skip-peers)")
+    raise RuntimeError(
+        "nvcc is needed: set CUDA_HOME or put nvcc on the PATH; where CUB's peers alone need it, --skip-peers leaves them out"
+    )
 
 
 @functools.lru_cache

@@ -152,8 +152,7 @@ def main(arguments=None):
     with_peers = peers.build_for(options.device, not options.skip_peers)
     if with_peers:
         print(f"peers ready after {time.perf_counter() - start:.0f} s", flush=True)
-    copy_rate = harness.copy_gb_per_second(options.device)
-    environment = result_file.environment(options.device, None if copy_rate is None else round(copy_rate, 1))
+    environment = result_file.environment_with_copy_rate(options.device)
     path = options.output or (None if options.small or not on_gpu else result_file.default_path(environment["gpu"]))
     before = result_file.read(path) if path else None
 
