@@ -69,29 +69,59 @@ inline std::string take_string(StringHandle handle) {
 
 // ---- dtypes -------------------------------------------------------------------------------------------------------------------------
 
-inline const char* dtype_name(ScalarType dtype) {
-  switch (dtype) {
-    case ScalarType::Bool: return "torch.bool";
-    case ScalarType::Byte: return "torch.uint8";
-    case ScalarType::UInt16: return "torch.uint16";
-    case ScalarType::UInt32: return "torch.uint32";
-    case ScalarType::UInt64: return "torch.uint64";
-    case ScalarType::Char: return "torch.int8";
-    case ScalarType::Short: return "torch.int16";
-    case ScalarType::Int: return "torch.int32";
-    case ScalarType::Long: return "torch.int64";
-    case ScalarType::Half: return "torch.float16";
-    case ScalarType::BFloat16: return "torch.bfloat16";
-    case ScalarType::Float: return "torch.float32";
-    case ScalarType::Double: return "torch.float64";
-    case ScalarType::Float8_e4m3fn: return "torch.float8_e4m3fn";
-    case ScalarType::Float8_e5m2: return "torch.float8_e5m2";
-    case ScalarType::ComplexHalf: return "torch.complex32";
-    case ScalarType::ComplexFloat: return "torch.complex64";
-    case ScalarType::ComplexDouble: return "torch.complex128";
-    default: return torch::headeronly::toString(dtype);
+inline int32_t dtype_code_of(const Tensor& tensor) {
+  int32_t code = 0;
+  check_shim(aoti_torch_get_dtype(tensor.get(), &code), "read a dtype");
+  return code;
+}
+
+// The ABI's own scalar_type() throws for dtypes that it does not know (bits8, uint4). Nothing is done with those but to name them.
+inline ScalarType dtype_of(const Tensor& tensor) {
+  try {
+    return tensor.scalar_type();
+  } catch (const std::runtime_error&) {
+    return static_cast<ScalarType>(dtype_code_of(tensor));
   }
 }
+
+// A dtype in a message, as Python writes it. The text is made only if the message is.
+struct DtypeName {
+  ScalarType dtype;
+
+  const char* name_of_its_own() const {
+    switch (dtype) {
+      case ScalarType::Bool: return "bool";
+      case ScalarType::Byte: return "uint8";
+      case ScalarType::Char: return "int8";
+      case ScalarType::Short: return "int16";
+      case ScalarType::Int: return "int32";
+      case ScalarType::Long: return "int64";
+      case ScalarType::Half: return "float16";
+      case ScalarType::Float: return "float32";
+      case ScalarType::Double: return "float64";
+      case ScalarType::ComplexHalf: return "complex32";
+      case ScalarType::ComplexFloat: return "complex64";
+      case ScalarType::ComplexDouble: return "complex128";
+      default: return nullptr;
+    }
+  }
+
+  friend std::ostream& operator<<(std::ostream& text, const DtypeName& name) {
+    text << "torch.";
+    if (const char* known = name.name_of_its_own()) return text << known;
+    for (const char* letter = torch::headeronly::toString(name.dtype); *letter != 0; ++letter) {  // the same name but for capitals
+      text << static_cast<char>(*letter >= 'A' && *letter <= 'Z' ? *letter - 'A' + 'a' : *letter);
+    }
+    return text;
+  }
+};
+
+inline DtypeName dtype_name(ScalarType dtype) {
+  return {dtype};
+}
+
+constexpr const char* kRealDtypes =
+    "bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2";
 
 inline bool is_complex(ScalarType dtype) {
   return dtype == ScalarType::ComplexFloat || dtype == ScalarType::ComplexDouble;
@@ -116,9 +146,8 @@ inline KeyType key_type_of(ScalarType dtype, const char* argument) {
     case ScalarType::Float8_e5m2: return {1, KeyKind::kFloat, 0x7c};
     case ScalarType::Float8_e4m3fn: return {1, KeyKind::kFloatNoInf, 0x7e};
     default:
-      fail(PythonError::kType, argument, " has dtype ", dtype_name(dtype),
-           ", which has no order here; allowed are bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, "
-           "float32, float64, float8_e4m3fn, float8_e5m2, complex64 and complex128");
+      fail(PythonError::kType, argument, " has dtype ", dtype_name(dtype), ", which has no order here; allowed are ", kRealDtypes,
+           ", complex64 and complex128");
   }
 }
 
@@ -207,12 +236,6 @@ inline void check_same_device(const Tensor& tensor, const Tensor& other, const c
 }
 
 // ---- allocation ---------------------------------------------------------------------------------------------------------------------
-
-inline int32_t dtype_code_of(const Tensor& tensor) {
-  int32_t code = 0;
-  check_shim(aoti_torch_get_dtype(tensor.get(), &code), "read a dtype");
-  return code;
-}
 
 inline int32_t index_dtype_code(int index_bytes) {
   return index_bytes == 8 ? aoti_torch_dtype_int64() : aoti_torch_dtype_int32();

@@ -16,7 +16,7 @@ Tensor lexsort_on_cpu(const std::vector<Tensor>& keys, const LexsortShape& shape
     std::deque<PackedRows> packed;  // keys of several rows, one row after the other
     std::vector<KeyColumns> groups;
     for (size_t i = keys.size(); i-- > 0;) {  // the last key is the primary one
-      const ScalarType dtype = keys[i].scalar_type();
+      const ScalarType dtype = dtype_of(keys[i]);
       const StridedRows rows = rows_along(shape.sizes, strides_of(keys[i]), shape.dim);
       const void* data = keys[i].const_data_ptr();
       if (rows.rows > 1) {

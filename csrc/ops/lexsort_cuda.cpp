@@ -33,7 +33,7 @@ struct PackedKey {
 void launch_keys(const std::deque<PackedKey>& keys, size_t first, size_t last, const StridedRows& shape, void* indices,
                  const CudaScope& scope) {
   KeyColumns columns;
-  for (size_t i = last; i-- > first;) append_column(columns, keys[i].data, keys[i].stride, keys[i].key.scalar_type(), keys[i].descending);
+  for (size_t i = last; i-- > first;) append_column(columns, keys[i].data, keys[i].stride, dtype_of(keys[i].key), keys[i].descending);
   launch_columns(columns, shape.rows, shape.length, indices, keys[first].key, scope);
 }
 
@@ -59,7 +59,7 @@ Tensor lexsort_on_device(const std::vector<Tensor>& tensors, const LexsortShape&
   std::optional<Tensor> order;
   for (size_t first = 0, last = 0; first < keys.size(); first = last) {
     for (int columns = 0; last < keys.size(); ++last) {
-      columns += key_columns_of(keys[last].key.scalar_type());
+      columns += key_columns_of(dtype_of(keys[last].key));
       if (columns > kMaxKeyColumns) break;
     }
     const bool final = last == keys.size();

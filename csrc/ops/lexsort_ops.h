@@ -30,7 +30,7 @@ struct LexsortShape {
 };
 
 inline void check_has_order(const Tensor& key, const char* name) {
-  if (!is_complex(key.scalar_type())) key_type_of(key.scalar_type(), name);
+  if (!is_complex(dtype_of(key))) key_type_of(dtype_of(key), name);
 }
 
 inline LexsortShape checked_lexsort(const std::vector<Tensor>& keys, int64_t dim, const std::vector<bool>& descending) {
@@ -103,7 +103,7 @@ inline KeyColumns matrix_columns(const Tensor& matrix, bool descending, const vo
     return columns;
   }
   const auto strides = matrix.strides();
-  append_column(columns, matrix.const_data_ptr(), strides[0], matrix.scalar_type(), descending);
+  append_column(columns, matrix.const_data_ptr(), strides[0], dtype_of(matrix), descending);
   columns.count = columns.period * matrix.size(1);
   columns.repeat_bytes = strides[1] * static_cast<int64_t>(aoti_torch_dtype_element_size(dtype_code_of(matrix)));
   return columns;

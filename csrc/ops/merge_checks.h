@@ -23,9 +23,9 @@ inline StridedRows rows_of_last_dim(const Tensor& tensor) {
 // One device, and one dtype that has an order.
 inline void check_keys(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name) {
   check_same_device(b, a, b_name, a_name);
-  if (!is_complex(a.scalar_type())) key_type_of(a.scalar_type(), a_name);
-  check(a.scalar_type() == b.scalar_type(), PythonError::kType, a_name, " has dtype ", dtype_name(a.scalar_type()), " and ", b_name,
-        " has dtype ", dtype_name(b.scalar_type()), "; they must be the same");
+  if (!is_complex(dtype_of(a))) key_type_of(dtype_of(a), a_name);
+  check(dtype_of(a) == dtype_of(b), PythonError::kType, a_name, " has dtype ", dtype_name(dtype_of(a)), " and ", b_name, " has dtype ",
+        dtype_name(dtype_of(b)), "; they must be the same");
 }
 
 // Rank 1 or more, and equal leading dims. Returns the sizes of the merged tensor.
@@ -47,12 +47,12 @@ inline void check_values(const Tensor& a_keys, const Tensor& a_values, const Ten
         " and a_keys has shape ", shape_text(a_keys.sizes()), "; they must be equal");
   check(sizes_of(b_values) == sizes_of(b_keys), PythonError::kValue, "b_values has shape ", shape_text(b_values.sizes()),
         " and b_keys has shape ", shape_text(b_keys.sizes()), "; they must be equal");
-  check(a_values.scalar_type() == b_values.scalar_type(), PythonError::kType, "a_values has dtype ", dtype_name(a_values.scalar_type()),
-        " and b_values has dtype ", dtype_name(b_values.scalar_type()), "; they must be the same");
+  check(dtype_of(a_values) == dtype_of(b_values), PythonError::kType, "a_values has dtype ", dtype_name(dtype_of(a_values)),
+        " and b_values has dtype ", dtype_name(dtype_of(b_values)), "; they must be the same");
 }
 
 inline void check_co_rank(const Tensor& k, const Tensor& a, const Tensor& b) {
-  check(k.scalar_type() == ScalarType::Long, PythonError::kType, "k has dtype ", dtype_name(k.scalar_type()), "; it must be torch.int64");
+  check(dtype_of(k) == ScalarType::Long, PythonError::kType, "k has dtype ", dtype_name(dtype_of(k)), "; it must be torch.int64");
   check_same_device(k, a, "k", "a");
   check_keys(a, b, "a", "b");
   check(a.dim() == 1 && b.dim() == 1, PythonError::kValue, "a has shape ", shape_text(a.sizes()), " and b has shape ",
@@ -78,7 +78,7 @@ inline void check_rows_sorted(int64_t place, const Tensor& tensor, bool descendi
 // Sizes and order; the pointers are the caller's. Complex keys are merged by their code words.
 inline MergeProblem merge_problem_of(const Tensor& a, const Tensor& b, bool descending) {
   MergeProblem problem;
-  problem.key = is_complex(a.scalar_type()) ? KeyType{element_bytes_of(a), KeyKind::kUnsigned, 0} : key_type_of(a.scalar_type(), "a");
+  problem.key = is_complex(dtype_of(a)) ? KeyType{element_bytes_of(a), KeyKind::kUnsigned, 0} : key_type_of(dtype_of(a), "a");
   problem.descending = descending;
   const StridedRows rows = rows_of_last_dim(a);
   problem.rows = rows.rows;
@@ -91,9 +91,9 @@ inline MergeProblem merge_problem_of(const Tensor& a, const Tensor& b, bool desc
 
 // What shapes and dtypes say; what the offsets hold is looked at where they are.
 inline void check_merge_many(const Tensor& runs, const Tensor& offsets) {
-  if (!is_complex(runs.scalar_type())) key_type_of(runs.scalar_type(), "runs");
+  if (!is_complex(dtype_of(runs))) key_type_of(dtype_of(runs), "runs");
   check(runs.dim() == 1, PythonError::kValue, "runs has shape ", shape_text(runs.sizes()), "; it must have one dim");
-  check(offsets.scalar_type() == ScalarType::Long, PythonError::kType, "offsets has dtype ", dtype_name(offsets.scalar_type()),
+  check(dtype_of(offsets) == ScalarType::Long, PythonError::kType, "offsets has dtype ", dtype_name(dtype_of(offsets)),
         "; it must be torch.int64");
   const int64_t fewest = runs.size(0) > 0 ? 2 : 1;
   check(offsets.dim() == 1 && offsets.size(0) >= fewest, PythonError::kValue, "offsets has shape ", shape_text(offsets.sizes()),
@@ -116,7 +116,7 @@ inline MergeManyResult allocate_merge_many(const Tensor& runs, bool want_indices
 // Sizes and order; the pointers are the caller's. Complex keys are merged by their code words.
 inline MergeManyProblem merge_many_problem_of(const Tensor& runs, const Tensor& offsets, bool descending) {
   MergeManyProblem problem;
-  problem.key = is_complex(runs.scalar_type()) ? KeyType{8, KeyKind::kUnsigned, 0} : key_type_of(runs.scalar_type(), "runs");
+  problem.key = is_complex(dtype_of(runs)) ? KeyType{8, KeyKind::kUnsigned, 0} : key_type_of(dtype_of(runs), "runs");
   problem.descending = descending;
   problem.length = runs.size(0);
   problem.runs = offsets.size(0) - 1;

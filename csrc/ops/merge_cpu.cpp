@@ -20,7 +20,7 @@ class MergeInput {
  public:
   MergeInput(const Tensor& tensor, const cpu::Parallel& threads)
       : rows_(rows_of_last_dim(tensor)), packed_(tensor, rows_, element_bytes_of(tensor), threads), keys_(packed_.data()) {
-    if (!is_complex(tensor.scalar_type())) return;
+    if (!is_complex(dtype_of(tensor))) return;
     const int bytes = element_bytes_of(tensor);
     void* codes = codes_.get<unsigned char>(rows_.rows * rows_.length * bytes);
     cpu::encode_complex(packed_.data(), rows_.rows * rows_.length, bytes, codes, threads);
@@ -63,7 +63,7 @@ MergeResult merge_on_cpu(const Tensor& a, const Tensor& b, bool descending, Merg
       check_rows_sorted(cpu::first_unsorted(problem.key, descending, problem.rows, problem.b_length, problem.b_keys, threads), b,
                         descending, "b");
     }
-    if (is_complex(a.scalar_type())) {  // codes are merged and the values follow them
+    if (is_complex(dtype_of(a))) {  // codes are merged and the values follow them
       problem.payload_bytes = element_bytes_of(a);
       problem.a_payload = from_a.values();
       problem.b_payload = from_b.values();
@@ -118,7 +118,7 @@ std::tuple<Tensor, Tensor> merge_by_key(const Tensor& a_keys, const Tensor& a_va
     problem.a_payload = a_payload.data();
     problem.b_payload = b_payload.data();
     problem.payload_out = values.mutable_data_ptr();
-    if (!is_complex(a_keys.scalar_type())) {
+    if (!is_complex(dtype_of(a_keys))) {
       problem.keys_out = keys.mutable_data_ptr();
       cpu::merge_rows(problem, threads);
       return;

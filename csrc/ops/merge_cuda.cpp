@@ -71,8 +71,8 @@ void merge_complex(MergeProblem problem, MergeKernel kernel, void* values_out, c
 
 // Where the first element lies that comes before its predecessor in its row; -1 if there is none. Waits for the device.
 int64_t first_unsorted(const Tensor& tensor, const void* keys, int64_t rows, int64_t length, bool descending, const CudaScope& scope) {
-  const bool complex = is_complex(tensor.scalar_type());
-  const KeyType key = complex ? KeyType{element_bytes_of(tensor), KeyKind::kUnsigned, 0} : key_type_of(tensor.scalar_type(), "a");
+  const bool complex = is_complex(dtype_of(tensor));
+  const KeyType key = complex ? KeyType{element_bytes_of(tensor), KeyKind::kUnsigned, 0} : key_type_of(dtype_of(tensor), "a");
   Tensor found = allocate_bytes(tensor, sizeof(int64_t));
   check_cuda(launch_first_unsorted(key, complex, descending, rows, length, keys, found.mutable_data_ptr(), scope.stream()),
              "look for elements out of place");
@@ -107,7 +107,7 @@ MergeResult merge_on_device(const Tensor& a, const Tensor& b, bool descending, M
     check_rows_sorted(first_unsorted(b, problem.b_keys, problem.rows, problem.b_length, descending, scope), b, descending, "b");
   }
   if (result.indices) problem.indices_out = result.indices->mutable_data_ptr();
-  if (is_complex(a.scalar_type())) {
+  if (is_complex(dtype_of(a))) {
     merge_complex(problem, kernel, result.values.mutable_data_ptr(), a, scope);
   } else {
     problem.keys_out = result.values.mutable_data_ptr();
@@ -165,7 +165,7 @@ std::tuple<Tensor, Tensor> merge_by_key(const Tensor& a_keys, const Tensor& a_va
   const PackedRows packed_b_values(b_values, rows_of_last_dim(b_values), value_bytes, scope);
   problem.a_keys = packed_a_keys.data();
   problem.b_keys = packed_b_keys.data();
-  if (is_complex(a_keys.scalar_type())) {
+  if (is_complex(dtype_of(a_keys))) {
     merge_complex_by_key(problem, packed_a_values.data(), packed_b_values.data(), value_bytes, keys.mutable_data_ptr(),
                          values.mutable_data_ptr(), a_keys, scope);
     return {keys, values};
@@ -198,11 +198,11 @@ Tensor co_rank(const Tensor& k, const Tensor& a, const Tensor& b, bool descendin
   const auto* rank_data = static_cast<const int64_t*>(ranks.data());
   auto* count_data = static_cast<int64_t*>(result.data());
   std::optional<Tensor> a_codes, b_codes;
-  if (a.scalar_type() == ScalarType::ComplexFloat) {
+  if (dtype_of(a) == ScalarType::ComplexFloat) {
     problem.a_keys = a_codes.emplace(complex64_codes(a, problem.a_keys, problem.a_length, scope)).const_data_ptr();
     problem.b_keys = b_codes.emplace(complex64_codes(a, problem.b_keys, problem.b_length, scope)).const_data_ptr();
   }
-  if (a.scalar_type() == ScalarType::ComplexDouble) {
+  if (dtype_of(a) == ScalarType::ComplexDouble) {
     check_cuda(launch_complex128_co_rank(problem, rank_data, rank_count, count_data, scope.stream()), "find co-ranks");
   } else {
     check_cuda(launch_co_rank(problem, rank_data, rank_count, count_data, scope.stream()), "find co-ranks");

@@ -27,7 +27,7 @@ MergeManyResult merge_many_on_cpu(const Tensor& runs, const Tensor& offsets, boo
   MergeManyResult result = allocate_merge_many(runs, want_indices);
   on_cpu([&] {
     const cpu::Parallel threads = torch_threads();
-    const bool complex = is_complex(runs.scalar_type());
+    const bool complex = is_complex(dtype_of(runs));
     MergeManyProblem problem = merge_many_problem_of(runs, offsets, descending);
     if (complex) problem.key.bytes = element_bytes_of(runs);
     const PackedRows packed_offsets(offsets, rows_of_last_dim(offsets), 8, threads);

@@ -55,9 +55,9 @@ MergeManyResult merge_many_on_device(const Tensor& runs, const Tensor& offsets, 
   problem.keys_in = packed_runs.data();
   problem.keys_out = result.values.mutable_data_ptr();
   if (result.indices) problem.indices_out = result.indices->mutable_data_ptr();
-  if (runs.scalar_type() == ScalarType::ComplexFloat) {
+  if (dtype_of(runs) == ScalarType::ComplexFloat) {
     merge_many_complex64(problem, runs, scope);
-  } else if (runs.scalar_type() == ScalarType::ComplexDouble) {
+  } else if (dtype_of(runs) == ScalarType::ComplexDouble) {
     merge_many_complex128(problem, runs, scope);
   } else {
     launch_planned(launch_merge_many, problem, plan_merge_many(problem, scope.traits()), "merge many runs", runs, scope);

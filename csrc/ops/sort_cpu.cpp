@@ -22,7 +22,7 @@ cpu::SortMethod method_of(SortAlgorithm algorithm) {
 }
 
 SortResult sort_on_cpu(const Tensor& self, const SortRequest& request) {
-  const ScalarType dtype = self.scalar_type();
+  const ScalarType dtype = dtype_of(self);
   const bool complex = is_complex(dtype);
   const std::vector<int64_t> sizes = sizes_of(self);
   const int64_t dim = wrap_dim(request.dim, static_cast<int64_t>(sizes.size()));

@@ -47,7 +47,8 @@ inline RadixKernel checked_radix_kernel(const std::string& name, std::optional<i
 inline void set_radix_options(SortRequest& request, ScalarType dtype, const std::string& kernel_name, std::optional<int64_t> digit_bits,
                               int64_t begin_bit, std::optional<int64_t> end_bit) {
   const RadixKernel kernel = checked_radix_kernel(kernel_name, digit_bits);
-  check(!is_complex(dtype), PythonError::kType, "input has dtype ", dtype_name(dtype), ", which has no radix key; use sort");
+  check(!is_complex(dtype), PythonError::kType, "input has dtype ", dtype_name(dtype),
+        ", which has no radix key (sort takes it); allowed are ", kRealDtypes);
   const int64_t key_bits = key_type_of(dtype, "input").bytes * 8;
   const int64_t end = end_bit.value_or(key_bits);
   check(begin_bit >= 0 && begin_bit <= end && end <= key_bits, PythonError::kValue, "begin_bit is ", begin_bit, " and end_bit is ", end,
@@ -104,7 +105,7 @@ struct SortOps {
     SortRequest request;
     request.dim = dim;
     request.descending = descending;
-    set_radix_options(request, self.scalar_type(), take_string(kernel_name), digit_bits, begin_bit, end_bit);
+    set_radix_options(request, dtype_of(self), take_string(kernel_name), digit_bits, begin_bit, end_bit);
     SortResult result = kSort(self, request);
     return {*result.values, *result.indices};
   }

@@ -15,7 +15,7 @@ struct TakeLayout {
 
 inline TakeLayout checked_take(const Tensor& self, const Tensor& indices, int64_t dim) {
   check_same_device(indices, self, "indices", "input");
-  const ScalarType index_dtype = indices.scalar_type();
+  const ScalarType index_dtype = dtype_of(indices);
   check(index_dtype == ScalarType::Long || index_dtype == ScalarType::Int, PythonError::kType, "indices has dtype ",
         dtype_name(index_dtype), "; allowed are torch.int64 and torch.int32");
   TakeLayout layout;
@@ -24,7 +24,7 @@ inline TakeLayout checked_take(const Tensor& self, const Tensor& indices, int64_
         shape_text(layout.sizes), "; they must be equal");
   const int bytes = element_bytes_of(self);
   check(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16, PythonError::kType, "input has dtype ",
-        dtype_name(self.scalar_type()), " of ", bytes, " bytes; allowed are 1, 2, 4, 8 and 16");
+        dtype_name(dtype_of(self)), " of ", bytes, " bytes; allowed are 1, 2, 4, 8 and 16");
   const auto dims = static_cast<int64_t>(layout.sizes.size());
   dim = wrap_dim(dim, dims);
   layout.source = make_strided_rows(layout.sizes, strides_of(self), dim, dims_but(dim, dims));
