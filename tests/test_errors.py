@@ -15,6 +15,8 @@ from reference import assert_stable_sort
 import torch_gpusort as gs
 
 UNSUPPORTED = (torch.complex32, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
+# Dtypes of one byte of which torch makes tensors and hardly more. The stable ABI does not know most of them.
+ODD = (torch.float8_e8m0fnu, torch.float4_e2m1fn_x2, torch.bits8, torch.bits1x8, torch.uint1, torch.uint4, torch.int4)
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +72,40 @@ def test_unsupported_dtype(device, name, dtype):
         refused(TypeError, lambda: getattr(gs, name)(x), "input", str(dtype).removeprefix("torch."), "float32")
 
 
+@pytest.mark.parametrize("dtype", (*UNSUPPORTED[1:], *ODD), ids=str)
+def test_every_dtype_has_its_name_of_python_in_errors(device, dtype):
+    x, ids = torch.zeros(4, dtype=torch.uint8, device=device).view(dtype), torch.arange(4, device=device)
+    for argument, call in (
+        *(("input", lambda name=name: ONE_TENSOR[name](x)) for name in ONE_TENSOR),
+        *(("input", lambda name=name: getattr(gs, name)(x)) for name in ("msort", "merge_sort", "bitonic_sort", "sample_sort", "explain")),
+        ("input", lambda: gs.sort_rows(x.view(2, 2))),
+        ("input", lambda: gs.sort_by_key(x, ids)),
+        ("a", lambda: gs.merge(x, x)),
+        ("a", lambda: gs.merge(x, x, return_indices=True)),
+        ("a_keys", lambda: gs.merge_by_key(x, ids, x, ids)),
+        ("a", lambda: gs.co_rank(ids, x, x)),
+        ("runs", lambda: gs.merge_many(x, torch.tensor([0, 4], device=device))),
+        ("keys[1]", lambda: gs.lexsort([ids, x])),
+    ):
+        refused(TypeError, call, f"{argument} has dtype {dtype}, which has no order here; allowed are bool, ", "complex64")
+    refused(TypeError, lambda: gs.co_rank(x, ids, ids), f"k has dtype {dtype}; it must be torch.int64")
+    refused(TypeError, lambda: gs.merge_by_key(ids, x, ids, ids), f"a_values has dtype {dtype} and b_values has dtype torch.int64")
+    for name in ("sort", "argsort", "explain"):
+        refused(ValueError, lambda: getattr(gs, name)(ids, index_dtype=dtype), f"index_dtype is {dtype}; allowed are torch.int64 and")
+
+
+@pytest.mark.parametrize("dtype", ODD, ids=str)
+def test_values_of_any_dtype_follow_their_keys(device, dtype):
+    """No order is needed of them, nor anything but their size."""
+    keys = torch.tensor([2, 0, 1, 3], device=device)
+    values = torch.tensor([32, 10, 21, 43], dtype=torch.uint8, device=device).view(dtype)
+    moved = gs.sort_by_key(keys, values)[1]
+    assert moved.dtype is dtype and moved.view(torch.uint8).tolist() == [10, 21, 32, 43]
+    order = torch.arange(4, device=device)
+    merged = gs.merge_by_key(order, values, order, values)[1]
+    assert merged.dtype is dtype and merged.view(torch.uint8).tolist() == [32, 32, 10, 10, 21, 21, 43, 43]
+
+
 @pytest.mark.parametrize("value", [None, [3, 1, 2], 4.5, "text"], ids=repr)
 def test_arguments_that_are_no_tensor(device, value):
     x, k = torch.zeros(3, device=device), torch.arange(3, device=device)
@@ -119,7 +155,7 @@ def test_options_of_a_wrong_type(device):
 def test_what_has_a_truth_value_is_no_bool(device):
     x, k = torch.arange(3.0, device=device), torch.arange(3, device=device)
     matrix, offsets = x[:, None], torch.tensor([0, 3], device=device)
-    for value in (None, 0.5, "no", [], 1j, torch.tensor(True), torch.tensor([True, False])):
+    for value in (None, 2, -1, 0.5, "no", [], 1j, torch.tensor(True), torch.tensor([True, False])):
         calls = [lambda name=name: getattr(gs, name)(x, descending=value) for name in ONE_TENSOR]
         calls += [lambda name=name: getattr(gs, name)(x, descending=value) for name in ("merge_sort", "bitonic_sort", "sample_sort")]
         calls += [
@@ -135,7 +171,7 @@ def test_what_has_a_truth_value_is_no_bool(device):
         refused(TypeError, lambda: gs.merge(x, x, check=value), "check must be a bool, not", type(value).__name__)
         refused(TypeError, lambda: gs.merge(x, x, return_indices=value), "return_indices must be a bool, not", type(value).__name__)
         refused(TypeError, lambda: gs.merge_many(x, offsets, return_indices=value), "return_indices must be a bool", type(value).__name__)
-    for value in (None, 0.5, "no", torch.tensor(True)):
+    for value in (None, 2, -1, 0.5, "no", torch.tensor(True)):
         refused(TypeError, lambda: gs.lexsort([x, x], descending=value), "descending must be a bool, not", type(value).__name__)
     for value in (1, np.bool_(True), np.True_):
         assert gs.argsort(x, descending=value).tolist() == gs.lexsort([x, x], descending=value).tolist() == [2, 1, 0]
@@ -145,6 +181,67 @@ def test_wrong_bounds(device):
     ids = torch.arange(3, device=device)
     refused(ValueError, lambda: gs.radix_sort(ids, max_value=-1), "max_value", -1, 0)
     refused(TypeError, lambda: gs.radix_sort(ids.float(), max_value=3), "max_value", 3, "float32")
+
+
+def test_stable_is_a_bool_or_none(device):
+    x = torch.tensor([3.0, 1.0, 2.0], device=device)
+    for value in (True, False, None, np.bool_(True)):
+        assert gs.argsort(x, stable=value).tolist() == gs.sort(x, stable=value).indices.tolist() == [1, 2, 0]
+    for value in ("foo", "", 3, -1, 0.5, [], torch.tensor(True)):
+        out = torch.empty(0, device=device), torch.empty(0, dtype=torch.int64, device=device)
+        for call in (lambda: gs.sort(x, stable=value), lambda: gs.argsort(x, stable=value), lambda: gs.sort(x, stable=value, out=out)):
+            refused(TypeError, call, "stable must be a bool or None, not", type(value).__name__)
+        with pytest.raises(TypeError):
+            torch.sort(x, stable=value)
+
+
+def test_a_bool_is_no_dim(device):
+    x = torch.zeros(2, 3, device=device)
+    calls = [getattr(gs, name) for name in (*ONE_TENSOR, "merge_sort", "bitonic_sort", "sample_sort", "explain", "sort_by_key")]
+    for value in (True, False, np.bool_(False)):
+        for call in (*calls, lambda x, dim: gs.lexsort([x], dim)):
+            refused(TypeError, lambda: call(x, dim=value), "dim must be an int", value)
+        with pytest.raises(TypeError):
+            torch.sort(x, dim=value)
+    for value in (np.int64(0), np.int8(-2), torch.tensor(0)):
+        assert torch.equal(gs.argsort(x, value), gs.argsort(x, 0))
+
+
+def test_directions_without_an_order(device):
+    x = torch.zeros(3, device=device)
+    for value in ({True, False}, frozenset((True,)), {True: 0, False: 1}, {True: 0, False: 1}.keys()):
+        refused(TypeError, lambda: gs.lexsort([x, x], descending=value), "descending must be a bool or a sequence", type(value).__name__)
+    for value in ((True, False), np.array([True, False]), iter([True, False])):
+        assert gs.lexsort([x, x], descending=value).tolist() == [0, 1, 2]
+
+
+def test_max_value_is_any_kind_of_int(device):
+    ids = torch.tensor([3, 1, 2], device=device)
+    for bound in (3, np.int64(3), np.uint8(3), torch.tensor(3)):
+        assert gs.radix_sort(ids, max_value=bound).values.tolist() == [1, 2, 3]
+    for bound in (True, np.bool_(True), 3.0, np.float32(3), "3", [3]):
+        refused(TypeError, lambda: gs.radix_sort(ids, max_value=bound), "max_value must be an int or None, not", type(bound).__name__)
+    refused(ValueError, lambda: gs.radix_sort(ids, max_value=np.int64(-1)), "max_value is -1; allowed are 0 and more")
+
+
+def test_what_is_no_pair_of_targets(device):
+    x, k = torch.zeros(3, device=device), torch.zeros(3, dtype=torch.int64, device=device)
+    for out, given in (
+        (x, "Tensor"),
+        ("ab", "str 'ab'"),
+        (3, "int 3"),
+        ((x,), "tuple of Tensor"),
+        ((), "tuple of nothing"),
+        ([x, None], "list of Tensor, NoneType"),
+        ((x, k, k), "tuple of Tensor, Tensor, Tensor"),
+    ):
+        refused(TypeError, lambda: gs.sort(x, out=out), f"out must be a pair of tensors (values, indices), not {given}")
+
+
+def test_radix_sort_of_complex_numbers(device):
+    for dtype in (torch.complex64, torch.complex128):
+        x = torch.zeros(3, dtype=dtype, device=device)
+        refused(TypeError, lambda: gs.radix_sort(x), f"input has dtype {dtype}", "allowed are bool", "float8_e5m2")
 
 
 def test_offsets_of_a_wrong_dtype(device):

@@ -27,6 +27,7 @@ _UNFIT_ARGUMENT = re.compile(
     r"^gpusort::_?(\w+)\(\) Expected a value of type '(.+?)' for argument '(\w+)' but instead found type '(.+?)'\.\n"
     r"(?:Position: .*\n)?(?:Value: (.*)\n)?"
 )
+_UNKNOWN_DTYPE = re.compile(r"Not yet supported ScalarType (\w+)")  # of the stable ABI; index_dtype is the only argument that can be one
 _NO_KERNEL = re.compile(r"^Could not run 'gpusort::\w+' with arguments from the '(\w+)' backend")
 _ALLOWED = {"Tensor": "a Tensor", "int": "an int of 64 bits", "bool": "a bool", "str": "a str", "Optional[int]": "an int or None"}
 
@@ -56,6 +57,9 @@ def raise_as_python_error(error: RuntimeError) -> NoReturn:
     marked = _MARKED.search(text)
     if marked is not None and type(error) is RuntimeError:
         raise _TYPES[marked[1]](marked[2].rstrip()) from None
+    unknown = _UNKNOWN_DTYPE.search(text)
+    if unknown is not None:
+        raise ValueError(f"index_dtype is torch.{unknown[1].lower()}; allowed are torch.int64 and torch.int32") from None
     unfit = _UNFIT_ARGUMENT.match(text)
     if unfit is not None:
         raise _unfit_argument(unfit) from None
@@ -74,12 +78,44 @@ def check_tensor(name: str, value: object) -> None:
         raise TypeError(f"{name} must be a Tensor, not {type(value).__name__}") from None
 
 
-def check_bool(name: str, value: object) -> None:
-    """An operator takes for a bool whatever has a truth value: None, 0.5, a Tensor."""
-    if value is True or value is False or isinstance(value, (int, torch.SymBool)):
+def _shown(value: object) -> str:
+    """What was given, for a message: its type, and itself if it is short."""
+    text = "" if isinstance(value, torch.Tensor) else repr(value)
+    return f"{type(value).__name__} {text}" if text and len(text) <= 60 else type(value).__name__
+
+
+def _is_numpy_bool(value: object) -> bool:
+    return type(value).__name__ in ("bool", "bool_")  # its names in NumPy 2 and 1
+
+
+def check_bool(name: str, value: object, allowed: str = "a bool") -> None:
+    """An operator takes for a bool whatever has a truth value: None, 3, 0.5, a Tensor. Of these only 0 and 1 are meant for one."""
+    if value is True or value is False or isinstance(value, torch.SymBool) or _is_numpy_bool(value):
         return
-    if type(value).__name__ not in ("bool", "bool_"):  # NumPy's, by its names in NumPy 2 and 1
-        raise TypeError(f"{name} must be a bool, not {type(value).__name__}{'' if isinstance(value, torch.Tensor) else f' {value!r}'}")
+    if isinstance(value, int) and value in (0, 1):
+        return
+    raise TypeError(f"{name} must be {allowed}, not {_shown(value)}")
+
+
+def check_stable(stable: object) -> None:
+    if stable is not None:
+        check_bool("stable", stable, "a bool or None")
+
+
+def check_dim(dim: object) -> None:
+    """An operator takes True for 1, where sort(x, True) is likely meant to be descending. torch refuses it, and so does this."""
+    if type(dim) is not int and (isinstance(dim, bool) or _is_numpy_bool(dim)):
+        raise TypeError(f"dim must be an int of 64 bits, not {_shown(dim)}")
+
+
+def check_out(out: object) -> None:
+    if isinstance(out, (tuple, list)):
+        if len(out) == 2 and all(isinstance(target, torch.Tensor) for target in out):
+            return
+        given = f"{type(out).__name__} of {', '.join(type(target).__name__ for target in out) or 'nothing'}"
+    else:
+        given = _shown(out)
+    raise TypeError(f"out must be a pair of tensors (values, indices), not {given}")
 
 
 def dim_of_name(name: str, names: tuple[str | None, ...]) -> int:

@@ -20,6 +20,7 @@ torch.export and torch.vmap; TorchScript calls the operators themselves, as torc
 from __future__ import annotations
 
 import itertools
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,7 +29,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ._errors import check_bool, check_tensor, dim_of_name, raise_as_python_error
+from ._errors import check_bool, check_dim, check_out, check_stable, check_tensor, dim_of_name, raise_as_python_error
 
 _ops = torch.ops.gpusort
 _SortResult = torch.return_types.sort
@@ -164,7 +165,9 @@ def sort(
         tensor([[1, 0, 2],
                 [0, 2, 1]])
     """
+    check_dim(dim)
     check_bool("descending", descending)
+    check_stable(stable)
     if out is not None:
         return _sort_out(input, dim, descending, index_dtype, algorithm, out)
     if index_dtype is None and algorithm == "auto":
@@ -174,8 +177,7 @@ def sort(
 
 def _sort_out(input, dim, descending, index_dtype, algorithm, out) -> torch.return_types.sort_out:
     check_tensor("input", input)
-    if not isinstance(out, (tuple, list)) or len(out) != 2 or not all(isinstance(target, Tensor) for target in out):
-        raise TypeError("out must be a pair of tensors (values, indices)")
+    check_out(out)
     if index_dtype is not None and not isinstance(index_dtype, torch.dtype):
         raise TypeError(f"index_dtype must be torch.int64, torch.int32 or None, not {type(index_dtype).__name__} {index_dtype!r}")
     for name, target, dtype in (("values", out[0], input.dtype), ("indices", out[1], index_dtype or torch.int64)):
@@ -219,7 +221,9 @@ def argsort(
         >>> torch_gpusort.argsort(torch.tensor([0.5, -0.0, 0.0]))
         tensor([1, 2, 0])
     """
+    check_dim(dim)
     check_bool("descending", descending)
+    check_stable(stable)
     if index_dtype is None:
         return _call(_argsort, _argsort_unwatched, input, dim, descending)
     return _call(_argsort, None, input, dim, descending, index_dtype=index_dtype)
@@ -251,6 +255,7 @@ def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
         >>> torch_gpusort.sort_keys(torch.tensor([3, 1, 2], dtype=torch.uint16), descending=True)
         tensor([3, 2, 1], dtype=torch.uint16)
     """
+    check_dim(dim)
     check_bool("descending", descending)
     return _call(_sort_keys, _sort_keys_unwatched, input, dim, descending)
 
@@ -298,6 +303,7 @@ def radix_sort(
         >>> torch_gpusort.radix_sort(torch.tensor([2, 0, -1, 1], dtype=torch.int32), end_bit=2).values
         tensor([ 0,  1,  2, -1], dtype=torch.int32)
     """
+    check_dim(dim)
     check_bool("descending", descending)
     if max_value is not None:
         _check_max_value(input, max_value)
@@ -309,11 +315,15 @@ def radix_sort(
 
 def _check_max_value(input: Tensor, max_value: int) -> None:
     check_tensor("input", input)
-    if not isinstance(max_value, int) or isinstance(max_value, bool):
-        raise TypeError(f"max_value must be an int or None, not {type(max_value).__name__} {max_value!r}")
+    try:
+        bound = None if isinstance(max_value, bool) else operator.index(max_value)
+    except TypeError:
+        bound = None
+    if bound is None:
+        raise TypeError(f"max_value must be an int or None, not {type(max_value).__name__} {max_value!r}") from None
     if input.is_floating_point() or input.is_complex():
         raise TypeError(f"max_value is {max_value}, but input has dtype {input.dtype}; only integers and bool have such a bound")
-    if max_value < 0:
+    if bound < 0:
         raise ValueError(f"max_value is {max_value}; allowed are 0 and more, or None")
 
 
@@ -334,6 +344,7 @@ def merge_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.
         >>> torch_gpusort.merge_sort(torch.tensor([3, 1, 2])).indices
         tensor([1, 2, 0])
     """
+    check_dim(dim)
     check_bool("descending", descending)
     return _SortResult(_call(_ops.merge_sort.default, None, input, dim, descending))
 
@@ -356,6 +367,7 @@ def bitonic_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torc
         >>> torch_gpusort.bitonic_sort(torch.tensor([1, 3, 1, 2]), descending=True).indices
         tensor([1, 3, 0, 2])
     """
+    check_dim(dim)
     check_bool("descending", descending)
     return _SortResult(_call(_ops.bitonic_sort.default, None, input, dim, descending))
 
@@ -378,6 +390,7 @@ def sample_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch
         >>> torch_gpusort.sample_sort(torch.tensor([0.5, -0.0, 0.0])).indices
         tensor([1, 2, 0])
     """
+    check_dim(dim)
     check_bool("descending", descending)
     return _SortResult(_call(_ops.sample_sort.default, None, input, dim, descending))
 
@@ -602,6 +615,8 @@ def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool =
         >>> torch_gpusort.sort_by_key(torch.tensor([2, 1, 2]), torch.tensor([0.5, 1.5, 2.5]), torch.tensor([True, False, True]))
         (tensor([1, 2, 2]), tensor([1.5000, 0.5000, 2.5000]), tensor([False,  True,  True]))
     """
+    check_dim(dim)
+    check_bool("descending", descending)
     check_tensor("keys", keys)
     for i, tensor in enumerate(values):
         check_tensor(f"values[{i}]", tensor)
