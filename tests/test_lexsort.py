@@ -107,10 +107,30 @@ def test_scripted_and_checked(device):
 
     @torch.jit.script
     def scripted(a: torch.Tensor, b: torch.Tensor):
-        return torch.ops.gpusort.lexsort([a, b], -1, [False, True])
+        lexsort = torch.ops.gpusort.lexsort
+        return lexsort([a, b], -1, [False, True]), lexsort([a, b]), lexsort([a, b], -1), lexsort([a, b], descending=[True, False])
 
-    assert scripted(*keys).tolist() == [1, 0, 3, 2]
+    for call in (scripted, torch.compile(lambda a, b: scripted(a, b), backend="eager")):
+        got = [order.tolist() for order in call(*keys)]
+        assert got == [[1, 0, 3, 2], [3, 2, 1, 0], [3, 2, 1, 0], [2, 3, 0, 1]]
     torch.library.opcheck(torch.ops.gpusort.lexsort.default, (keys, 0, [True, False]))
+
+
+def test_torchscript_keeps_its_list(device):
+    """The stable ABI (torch 2.11) would take the tensors out of it."""
+
+    @torch.jit.script
+    def scripted(keys: list[torch.Tensor]):
+        first = torch.ops.gpusort.lexsort(keys)
+        return first, torch.ops.gpusort.lexsort(keys), keys
+
+    keys = [torch.tensor([1, 0, 1, 0], device=device), torch.tensor([2.0, 2.0, 1.0, 1.0], device=device)]
+    for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+        with mode():
+            for left in (keys, [key.clone() for key in keys]):
+                first, second, after = scripted(left)
+                assert first.tolist() == second.tolist() == [3, 2, 1, 0]
+                assert all(torch.equal(a, b) and torch.equal(a, c) for a, b, c in zip(keys, left, after))
 
 
 def test_keys_are_not_changed_and_need_no_gradient(device):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ._autograd import _AFTER_AUTOGRAD, _permute, _registered, gradient_wanted
-from ._errors import check_bool, check_tensor, raise_as_python_error
+from ._errors import check_bool, check_dim, check_tensor, raise_as_python_error
 from ._fake import check_dtype, wrap_dim
 
 
@@ -63,6 +63,7 @@ def lexsort(keys: Tensor | Sequence[Tensor], dim: int = -1, descending: bool | S
         raise TypeError(f"keys must be a sequence of tensors, not {type(keys).__name__}")
     if isinstance(keys, Tensor) and keys.dim() == 0:
         raise ValueError("keys has no dims; a tensor of keys must have one or more, the first of which counts the keys")
+    check_dim(dim)
     keys = list(keys)
     for i, key in enumerate(keys):
         check_tensor(f"keys[{i}]", key)
@@ -79,6 +80,8 @@ def _directions(descending: bool | Sequence[bool], keys: int) -> list[bool]:
     if isinstance(descending, str) or not isinstance(descending, Iterable) or getattr(descending, "shape", None) == ():
         check_bool("descending", descending)
         return [descending] * keys
+    if isinstance(descending, (Set, Mapping)):
+        raise TypeError(f"descending must be a bool or a sequence of bools, not {type(descending).__name__}, which has no order")
     directions = list(descending)
     for i, direction in enumerate(directions):
         check_bool(f"descending[{i}]", direction)
@@ -120,10 +123,10 @@ def sort_rows(input: Tensor, descending: bool = False) -> SortRowsResult:
 # ---- fake tensors
 
 
-def _fake_lexsort(keys: list[Tensor], dim: int = -1, descending: Sequence[bool] = ()):
+def _fake_lexsort(keys: list[Tensor], dim: int = -1, descending: Sequence[bool] | None = None):
     if not keys:
         raise ValueError("keys is empty; it must hold one tensor or more")
-    if len(descending) != len(keys):
+    if descending is not None and len(descending) != len(keys):
         raise ValueError(f"descending has {len(descending)} elements, but there are {len(keys)} keys; it must be one bool or one per key")
     for i, key in enumerate(keys):
         check_dtype(f"keys[{i}]", key)
@@ -148,7 +151,7 @@ def _fake_sort_rows(self: Tensor, descending: bool = False):
 # ---- vmap
 
 
-def _batched_lexsort(info, in_dims, keys: list[Tensor], dim: int = -1, descending: Sequence[bool] = ()):
+def _batched_lexsort(info, in_dims, keys: list[Tensor], dim: int = -1, descending: Sequence[bool] | None = None):
     size = info.batch_size
     keys = [key.expand(size, *key.shape) if at is None else key.movedim(at, 0) for key, at in zip(keys, in_dims[0])]
     dim = wrap_dim(dim, keys[0].dim() - 1)
@@ -183,10 +186,21 @@ def _sort_rows_with_gradient(keyset, self: Tensor, descending: bool = False):
     return values, indices[:, 0].contiguous()
 
 
+# ---- TorchScript
+
+
+def _lexsort_of_a_copy(keyset, keys: list[Tensor], dim: int = -1, descending: Sequence[bool] | None = None):
+    """Hands the operator a list of its own: the stable ABI (torch 2.11) moves the tensors out of the list that it is called with, which
+    TorchScript and its caller still hold."""
+    below = keyset & torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+    return torch.ops.gpusort.lexsort.default.redispatch(below, keys, dim, descending)
+
+
 def register() -> None:
     torch.library.register_fake("gpusort::lexsort", _fake_lexsort)
     torch.library.register_fake("gpusort::sort_rows", _fake_sort_rows)
     library = torch.library.Library("gpusort", "IMPL")
+    library.impl("lexsort", _lexsort_of_a_copy, "BackendSelect", with_keyset=True)
     library.impl("sort_rows", _sort_rows_with_gradient, "Autograd", with_keyset=True)
     _registered.append(library)
     torch.library.register_vmap("gpusort::lexsort", _batched_lexsort)

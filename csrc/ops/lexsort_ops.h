@@ -4,6 +4,7 @@
 #include <torch/csrc/stable/library.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -117,8 +118,9 @@ inline void check_sort_rows(const Tensor& self) {
 template <Tensor (*kLexsort)(const std::vector<Tensor>&, const LexsortShape&, const std::vector<bool>&),
           std::tuple<Tensor, Tensor> (*kSortRows)(const Tensor&, bool)>
 struct LexsortOps {
-  static Tensor lexsort(std::vector<Tensor> keys, int64_t dim, std::vector<bool> descending) {
-    return kLexsort(keys, checked_lexsort(keys, dim, descending), descending);
+  static Tensor lexsort(std::vector<Tensor> keys, int64_t dim, std::optional<std::vector<bool>> descending) {
+    const std::vector<bool> directions = descending.value_or(std::vector<bool>(keys.size(), false));
+    return kLexsort(keys, checked_lexsort(keys, dim, directions), directions);
   }
 
   static std::tuple<Tensor, Tensor> sort_rows(const Tensor& self, bool descending) {

@@ -35,8 +35,8 @@ STABLE_TORCH_LIBRARY(gpusort, m) {
   m.def("merge_many(Tensor runs, Tensor offsets, *, bool descending=False) -> Tensor");
   m.def("merge_many_with_indices(Tensor runs, Tensor offsets, *, bool descending=False) -> (Tensor values, Tensor indices)");
 
-  // The indices that sort along `dim` by several keys of one shape, the last one primary; a direction for each. Of any dtypes.
-  m.def("lexsort(Tensor[] keys, int dim, bool[] descending) -> Tensor");
+  // The indices that sort along `dim` by several keys of one shape, the last one primary. A direction for each; none is ascending for all.
+  m.def("lexsort(Tensor[] keys, int dim=-1, bool[]? descending=None) -> Tensor");
   // The rows of a matrix in lexicographic order, the first column primary, and where they were.
   m.def("sort_rows(Tensor self, bool descending=False) -> (Tensor values, Tensor indices)");
 
