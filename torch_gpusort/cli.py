@@ -56,11 +56,11 @@ def info() -> int:
 
 def _shape(text: str) -> tuple[int, ...]:
     try:
-        sizes = tuple(int(size) for size in text.split(",") if size.strip())
+        sizes = tuple(int(size) for size in text.split(",")) if text.strip() else ()
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no shape; give sizes with commas between them, as 4096,1000") from None
-    if any(size < 0 for size in sizes) or math.prod(sizes) >= 2**59:  # 16 bytes an element, in 63 bits
-        raise argparse.ArgumentTypeError(f"{text!r} is no shape; sizes must be 0 or more, and fewer than 2**59 elements in all")
+    if any(size < 0 for size in sizes) or math.prod(sizes) > 2**48:
+        raise argparse.ArgumentTypeError(f"{text!r} is no shape; sizes must be 0 or more, and no more than 2**48 elements in all")
     return sizes
 
 
@@ -69,6 +69,22 @@ def _dtype(text: str) -> torch.dtype:
     if not isinstance(dtype, torch.dtype):
         raise argparse.ArgumentTypeError(f"{text!r} is no dtype of torch; allowed are float32, int64, bool, ...")
     return dtype
+
+
+def _device(text: str) -> torch.device:
+    try:
+        device = torch.device(text)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no device for this; allowed are cpu, cuda and cuda:0, cuda:1, ...")
+    if device.type == "cuda":
+        gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if _library.without_cuda:
+            raise argparse.ArgumentTypeError(f"{text!r} needs CUDA kernels, and there are none: {_library.without_cuda}")
+        if (device.index or 0) >= gpus:
+            raise argparse.ArgumentTypeError(f"{text!r} is not there: torch sees {gpus} GPUs")
+    return device
 
 
 def _add_explain(commands) -> None:
@@ -106,7 +122,7 @@ def explain(chosen: argparse.Namespace) -> int:
             indices=not chosen.keys_only,
             device_traits=DeviceTraits.of(0) if here else chosen.device_traits,
         )
-    except (IndexError, TypeError, ValueError) as error:
+    except (IndexError, TypeError, ValueError, RuntimeError) as error:
         print(f"python -m torch_gpusort explain: {error}", file=sys.stderr)
         return 2
     print(plan)
@@ -117,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m torch_gpusort", description=torch_gpusort.__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     demo_command = commands.add_parser("demo", help="preprocess the text of Python's own library and compare every result with torch")
-    demo_command.add_argument("--device", help="cpu or cuda; by default the GPU if torch and this build have one")
+    demo_command.add_argument("--device", type=_device, help="cpu or cuda; by default the GPU if torch and this build have one")
     commands.add_parser("info", help="versions, libraries, devices and architectures")
     _add_explain(commands)
     chosen = parser.parse_args(arguments)

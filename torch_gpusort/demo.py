@@ -112,9 +112,9 @@ def timed(call: Callable[[], tuple[Tensor, ...]], device: torch.device) -> tuple
     return result, best
 
 
-def demo(device_name: str | None, console: Console) -> int:
-    usable = torch.cuda.is_available() and not _library.without_cuda
-    device = torch.device(device_name or ("cuda" if usable else "cpu"))
+def demo(device: torch.device | None, console: Console) -> int:
+    if device is None:
+        device = torch.device("cuda" if torch.cuda.is_available() and not _library.without_cuda else "cpu")
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads"
     started = time.perf_counter()
     corpus = read_corpus()
