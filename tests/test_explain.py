@@ -1,5 +1,6 @@
 """explain and its command: the planner's answer, for shapes without data, in numbers that can be checked by hand."""
 
+import os
 import subprocess
 import sys
 
@@ -9,6 +10,11 @@ from cases import DTYPES, name_of
 
 import torch_gpusort as gs
 from torch_gpusort import DeviceTraits
+
+try:
+    from torch_gpusort.cli import main
+except SystemExit:  # no rich
+    main = None
 
 
 def on_meta(*shape, dtype=torch.float32):
@@ -80,6 +86,43 @@ def test_the_workspace_is_what_a_sort_allocates(n):
         assert abs(beyond - gs.explain(x).workspace_bytes) <= 2048
 
 
+@pytest.mark.parametrize("algorithm", ["radix", "merge", "bitonic", "sample"])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.int64, torch.complex128], ids=name_of)
+def test_numbers_of_huge_inputs_are_right_or_refused(algorithm, dtype):
+    least = 2 * dtype.itemsize + 8
+    for options in ({}, {"kernel": "scan_scatter"}, {"kernel": "block", "digit_bits": 1}) if algorithm == "radix" else ({},):
+        if options and dtype.is_complex:
+            continue
+        for n in (1 << 33, 1 << 41, 1 << 48):
+            plan = gs.explain(on_meta(n, dtype=dtype), algorithm=algorithm, **options)
+            assert plan.bytes_moved == sum(step.bytes_read + step.bytes_written for step in plan.steps) <= 18_000 * n
+            assert all(min(step) >= 0 for step in (step[1:] for step in plan.steps))
+            assert least * n <= plan.bytes_moved and 0 < plan.workspace_bytes <= 128 * n
+            assert plan.floor_us >= plan.least_us == pytest.approx(least * n / 4.3e6)
+    for shape in ((1 << 57,), (3, 1 << 57), ((1 << 48) + 1,), (1 << 24, 1 << 25)):
+        with pytest.raises(ValueError, match=rf"input has shape \[{shape[0]}.*2\^48 elements at most"):
+            gs.explain(on_meta(*shape, dtype=dtype), algorithm=algorithm)
+    assert gs.explain(on_meta(0, 1 << 57, dtype=dtype), algorithm=algorithm).bytes_moved == 0
+
+
+def test_explaining_again_and_again_takes_no_memory():
+    """A string that an op returns would be left behind by torch: 400 bytes a call."""
+
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("reads /proc/self/statm")
+    x = on_meta(1 << 26)
+    for _ in range(1000):
+        gs.explain(x)
+    before = resident()
+    for _ in range(20_000):
+        gs.explain(x)
+    assert resident() - before < 3 << 20
+
+
 def with_traits(**changed):
     return gs.explain(on_meta(1 << 20), device_traits=gs._explain.DEVICES["h200"]._replace(**changed))
 
@@ -101,7 +144,29 @@ def test_wrong_arguments():
         (IndexError, "dim=3", lambda: gs.explain(x, 3)),
         (ValueError, "algorithm is 'quick'", lambda: gs.explain(x, algorithm="quick")),
         (ValueError, "kernel is 'magic'", lambda: gs.explain(x, algorithm="radix", kernel="magic")),
-        (ValueError, "algorithm 'radix'", lambda: gs.explain(x, end_bit=8)),
+        *(
+            (TypeError, "input has dtype torch.complex32, which has no order here; allowed are bool", lambda d=d: gs.explain(d))
+            for d in (on_meta(3, dtype=torch.complex32), torch.zeros(3, dtype=torch.complex32))
+        ),
+        (TypeError, "input has dtype torch.qint8", lambda: gs.explain(torch.quantize_per_tensor(torch.zeros(3), 1.0, 0, torch.qint8))),
+        (
+            TypeError,
+            "input has dtype torch.complex64, which has no radix key.*allowed are bool.*float8_e5m2$",
+            lambda: gs.explain(on_meta(3, dtype=torch.complex64), algorithm="radix", begin_bit=1),
+        ),
+        (
+            ValueError,
+            "begin_bit is 3 and algorithm is 'auto'; .*are allowed with algorithm 'radix' alone",
+            lambda: gs.explain(x, begin_bit=3),
+        ),
+        (ValueError, "end_bit is 8 and algorithm is 'auto'", lambda: gs.explain(x, end_bit=8)),
+        (ValueError, "digit_bits is 4 and algorithm is 'merge'", lambda: gs.explain(x, algorithm="merge", digit_bits=4)),
+        (ValueError, "kernel is 'block' and algorithm is 'rows'", lambda: gs.explain(x, algorithm="rows", kernel="block")),
+        (
+            ValueError,
+            "kernel is 'magic'; allowed are 'auto', 'onesweep', 'scan_scatter' and 'block'",
+            lambda: gs.explain(x, kernel="magic"),
+        ),
         (ValueError, "end_bit is 33", lambda: gs.explain(x, algorithm="radix", end_bit=33)),
         (ValueError, "index_dtype is torch.int16", lambda: gs.explain(x, index_dtype=torch.int16)),
         (ValueError, "values and indices are both False", lambda: gs.explain(x, values=False, indices=False)),
@@ -120,24 +185,44 @@ def test_wrong_arguments():
             call()
 
 
-def command(*arguments):
-    return subprocess.run([sys.executable, "-m", "torch_gpusort", "explain", *arguments], capture_output=True, text=True)
-
-
 def test_the_command():
     pytest.importorskip("rich")
-    result = command("--shape", "4096,1000", "--dtype", "float16", "--descending", "--device-traits", "h200")
+    arguments = ["explain", "--shape", "4096,1000", "--dtype", "float16", "--descending", "--device-traits", "h200"]
+    result = subprocess.run([sys.executable, "-m", "torch_gpusort", *arguments], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == str(gs.explain(on_meta(4096, 1000, dtype=torch.float16), -1, True, device_traits="h200"))
     assert "us at the copy rate of 4.30 TB/s" in result.stdout
-    radix = command("--shape", "67108864", "--algorithm", "radix", "--keys-only", "--device-traits", "h200").stdout
-    assert radix.strip() == str(gs.explain(on_meta(1 << 26), algorithm="radix", indices=False, device_traits="h200"))
-    for arguments, word in (
-        (("--shape", "5", "--dim", "3"), "dim=3"),
-        (("--shape", "5", "--dtype", "foo"), "'foo' is no dtype"),
-        (("--shape", "4,x"), "'4,x' is no shape"),
-        (("--shape", "99999999999,99999999999"), "fewer than 2**59 elements"),
-        ((), "--shape"),
+
+
+@pytest.mark.skipif(main is None, reason="the commands need rich")
+def test_what_the_command_says(capsys):
+    assert main(["explain", "--shape", "67108864", "--algorithm", "radix", "--keys-only", "--device-traits", "h200"]) == 0
+    assert capsys.readouterr().out.strip() == str(gs.explain(on_meta(1 << 26), algorithm="radix", indices=False, device_traits="h200"))
+    assert main(["explain", "--shape", "", "--device-traits", "h200"]) == 0
+    capsys.readouterr()
+    no_gpu = [("demo --device cuda:99", "'cuda:99' is not there: torch sees")]
+    if not torch.cuda.is_available():
+        no_gpu.append(("demo --device cuda", "'cuda' is not there: torch sees 0 GPUs"))
+    for line, words in (
+        ("explain --shape 5 --dim 3", "dim=3"),
+        ("explain --shape 5 --dtype foo", "'foo' is no dtype"),
+        ("explain --shape 5 --dtype qint8", "qint8"),
+        ("explain --shape 5 --dtype uint4", "input has dtype torch.uint4"),
+        ("explain --shape 4,x", "'4,x' is no shape"),
+        ("explain --shape 3,,4", "'3,,4' is no shape"),
+        ("explain --shape 3,", "'3,' is no shape"),
+        ("explain --shape ,", "',' is no shape"),
+        ("explain --shape=-3", "'-3' is no shape; sizes must be 0 or more"),
+        ("explain --shape 16777216,16777217", "no more than 2**48 elements"),
+        ("explain --shape 99999999999,99999999999", "no more than 2**48 elements"),
+        ("explain", "--shape"),
+        ("demo --device foo", "'foo' is no device for this; allowed are cpu, cuda and cuda:0"),
+        ("demo --device meta", "'meta' is no device for this"),
+        *(no_gpu if not gs._library.without_cuda else [("demo --device cuda", "'cuda' needs CUDA kernels, and there are none: ")]),
     ):
-        wrong = command(*arguments)
-        assert wrong.returncode == 2 and word in wrong.stderr and "Traceback" not in wrong.stderr
+        try:
+            status = main(line.split())
+        except SystemExit as left:  # argparse's way
+            status = left.code
+        said = capsys.readouterr()
+        assert status == 2 and words in said.err.splitlines()[-1] and not said.out, (line, said)

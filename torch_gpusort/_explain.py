@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from ._errors import check_bool, check_tensor, dim_of_name, raise_as_python_error
+from ._errors import check_bool, check_dim, check_tensor, dim_of_name, raise_as_python_error
+from ._fake import check_dtype
 
 _SHARE_OF_PEAK = 0.88  # what a copy reaches of the memory's rate: 4.3 of 4.9 TB/s on an H200
 
@@ -141,7 +143,7 @@ def explain(
         device. floor_us is the time that they take at the device's copy rate, which no implementation of that plan can be faster than
         unless the L2 cache holds the data.
 
-    Errors: those of :func:`sort` and :func:`radix_sort`.
+    Errors: those of :func:`sort` and :func:`radix_sort`, and ValueError for more than 2**48 elements.
 
     Example::
 
@@ -153,19 +155,21 @@ def explain(
     check_tensor("input", input)
     if input.layout is not torch.strided:
         raise NotImplementedError(f"input has layout {input.layout}; sorts take dense tensors, of torch.strided")
+    check_dtype("input", input)
+    check_dim(dim)
     for name, value in (("descending", descending), ("values", values), ("indices", indices)):
         check_bool(name, value)
     if isinstance(dim, str) and input.has_names():
         dim = dim_of_name(dim, input.names)
     traits = _traits_for(input, device_traits)
     try:
-        text = torch.ops.gpusort._explain_sort(
+        words = torch.ops.gpusort._explain_sort(
             input.shape, input.stride(), input.dtype, dim, descending, index_dtype, algorithm, kernel, digit_bits, begin_bit, end_bit,
             values, indices, traits[:6],
         )  # fmt: skip
     except RuntimeError as error:
         raise_as_python_error(error)
-    found = json.loads(text)
+    found = json.loads(struct.pack(f"{len(words)}q", *words).rstrip(b"\0"))
     results = (input.element_size() if values else 0) + ((index_dtype or torch.int64).itemsize if indices else 0)
     return Explanation(
         found["algorithm"],

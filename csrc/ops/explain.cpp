@@ -1,8 +1,11 @@
 // torch.ops.gpusort._explain_sort(): what a sort on a GPU is going to do (plan/explain_sort.h), as JSON. It needs no GPU and no data:
 // shape, strides and dtype of the input, the options of the call, and what the planner knows of the device.
+//
+// The text is returned as numbers of eight bytes each, zeros behind it: a string that an op returns is never freed (torch 2.11).
 #include <torch/csrc/stable/library.h>
 
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -56,6 +59,21 @@ SortExplanation explain_complex(SortProblem problem, int words, SortAlgorithm al
   if (want_values) result.steps.push_back(copy_step("fetch values by position", numel * 8 * words));
   if (want_indices) result.steps.push_back(copy_step("copy positions", positions));
   return result;
+}
+
+// Of the input. Every number of a plan then fits 64 bits: none moves more than 18,000 bytes for an element.
+constexpr int64_t kMostElements = int64_t{1} << 48;
+
+void check_size(const std::vector<int64_t>& sizes) {
+  int64_t numel = 1;
+  for (const int64_t size : sizes) {
+    if (size == 0) return;
+  }
+  for (const int64_t size : sizes) {
+    check(size <= kMostElements / numel, PythonError::kValue, "input has shape ", shape_text(sizes),
+          "; a plan takes 2^48 elements at most");
+    numel *= size;
+  }
 }
 
 SortExplanation explain_request(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, ScalarType dtype,
@@ -116,26 +134,44 @@ std::string json_of(const SortExplanation& explanation) {
   return text.str();
 }
 
-std::string explain_sort_op(std::vector<int64_t> sizes, std::vector<int64_t> strides, ScalarType dtype, int64_t dim, bool descending,
-                            std::optional<ScalarType> index_dtype, StringHandle algorithm_name, StringHandle kernel_name,
-                            std::optional<int64_t> digit_bits, int64_t begin_bit, std::optional<int64_t> end_bit, bool values, bool indices,
-                            std::vector<int64_t> traits) {
+std::vector<int64_t> words_of(const std::string& text) {
+  std::vector<int64_t> words((text.size() + 7) / 8);
+  if (!text.empty()) std::memcpy(words.data(), text.data(), text.size());
+  return words;
+}
+
+// What is given of the options that only a radix sort has; empty: nothing.
+std::string radix_options_text(const std::string& kernel, std::optional<int64_t> digit_bits, int64_t begin_bit,
+                               std::optional<int64_t> end_bit) {
+  if (kernel != "auto") return "kernel is '" + kernel + "'";
+  if (digit_bits) return "digit_bits is " + std::to_string(*digit_bits);
+  if (begin_bit != 0) return "begin_bit is " + std::to_string(begin_bit);
+  return end_bit ? "end_bit is " + std::to_string(*end_bit) : "";
+}
+
+std::vector<int64_t> explain_sort_op(std::vector<int64_t> sizes, std::vector<int64_t> strides, ScalarType dtype, int64_t dim,
+                                     bool descending, std::optional<ScalarType> index_dtype, StringHandle algorithm_name,
+                                     StringHandle kernel_name, std::optional<int64_t> digit_bits, int64_t begin_bit,
+                                     std::optional<int64_t> end_bit, bool values, bool indices, std::vector<int64_t> traits) {
   SortRequest request;
-  request.algorithm = checked_sort_algorithm(take_string(algorithm_name));
-  const std::string kernel = take_string(kernel_name);
+  const std::string algorithm = take_string(algorithm_name), kernel = take_string(kernel_name);
+  request.algorithm = checked_sort_algorithm(algorithm);
   check(sizes.size() == strides.size(), PythonError::kValue, "sizes has ", sizes.size(), " numbers and strides ", strides.size());
+  check_size(sizes);
   check(values || indices, PythonError::kValue, "values and indices are both False; one of them must be wanted");
   request.dim = dim;
   request.descending = descending;
   request.want_values = values;
   request.want_indices = indices;
   request.index_dtype = index_dtype;
-  if (kernel != "auto" || digit_bits || begin_bit != 0 || end_bit) {
-    check(request.algorithm == SortAlgorithm::kRadix, PythonError::kValue,
-          "kernel, digit_bits, begin_bit and end_bit are those of algorithm 'radix'");
+  const std::string radix_options = radix_options_text(kernel, digit_bits, begin_bit, end_bit);
+  if (!radix_options.empty()) {
+    checked_radix_kernel(kernel, digit_bits);
+    check(request.algorithm == SortAlgorithm::kRadix, PythonError::kValue, radix_options, " and algorithm is '", algorithm,
+          "'; kernel, digit_bits, begin_bit and end_bit are allowed with algorithm 'radix' alone");
     set_radix_options(request, dtype, kernel, digit_bits, begin_bit, end_bit);
   }
-  return json_of(explain_request(sizes, strides, dtype, request, traits_of(traits)));
+  return words_of(json_of(explain_request(sizes, strides, dtype, request, traits_of(traits))));
 }
 
 }  // namespace

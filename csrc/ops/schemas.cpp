@@ -54,11 +54,11 @@ STABLE_TORCH_LIBRARY(gpusort, m) {
   // self in the order of `indices` (of its shape; for each row along dim a permutation), bit for bit and for any dtype of 1 to 16 bytes.
   m.def("_take(Tensor self, Tensor indices, int dim) -> Tensor");
 
-  // What a sort of such a tensor is going to do on a GPU, as JSON. Traits: multiprocessors, shared memory of a block and of a
-  // multiprocessor, L2 cache (bytes), compute capability (major, minor).
+  // What a sort of such a tensor is going to do on a GPU: JSON, eight bytes to a number. Traits: multiprocessors, shared memory of a block
+  // and of a multiprocessor, L2 cache (bytes), compute capability (major, minor).
   m.def(
       "_explain_sort(int[] sizes, int[] strides, ScalarType dtype, int dim, bool descending, ScalarType? index_dtype, str algorithm,"
-      " str kernel, int? digit_bits, int begin_bit, int? end_bit, bool values, bool indices, int[] traits) -> str");
+      " str kernel, int? digit_bits, int begin_bit, int? end_bit, bool values, bool indices, int[] traits) -> int[]");
 
   // What this binary was built with, as "key=value" lines.
   m.def("_build_info() -> str");
