@@ -104,3 +104,10 @@ def test_manners(path):
     assert not re.search(r"\b(?:TODO|FIXME|XXX|HACK)\b", text)
     if path.suffix in (".h", ".cuh"):
         assert "#pragma once" in text
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if layer(p) in ("core", "plan", "cpu")], ids=lambda p: str(p.relative_to(CSRC)))
+def test_the_host_compiler_sees_no_pragma_of_nvcc(path):
+    """nvcc hands the host's side of a function to the host's compiler, which warns of them: __CUDACC__ is defined there too."""
+    before = [match.start() for match in re.finditer(r"(?m)^#pragma unroll", path.read_text())]
+    assert all(path.read_text()[:at].endswith("#if defined(__CUDA_ARCH__)\n") for at in before)

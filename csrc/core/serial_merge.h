@@ -43,7 +43,7 @@ GPUSORT_HD void serial_merge_unrolled(const Source& source, Index& i, Index i_en
   using Element = decltype(source.read(false, i));
   Element a_head = !kGuarded || i < i_end ? source.read(false, i) : Element{};
   Element b_head = !kGuarded || j < j_end ? source.read(true, j) : Element{};
-#if defined(__CUDACC__)
+#if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
   for (int step = 0; step < kCount; ++step) {
