@@ -20,17 +20,4 @@ struct Digit {
   }
 };
 
-// How many digits of `digit_bits` cover bits [begin_bit, end_bit).
-GPUSORT_HD int digit_count(int begin_bit, int end_bit, int digit_bits) {
-  return end_bit > begin_bit ? (end_bit - begin_bit + digit_bits - 1) / digit_bits : 0;
-}
-
-// Digit `pass` of those: the last one may be narrower.
-GPUSORT_HD Digit digit_of_pass(int begin_bit, int end_bit, int digit_bits, int pass) {
-  Digit digit;
-  digit.shift = begin_bit + pass * digit_bits;
-  digit.bits = end_bit - digit.shift < digit_bits ? end_bit - digit.shift : digit_bits;
-  return digit;
-}
-
 }  // namespace gpusort
