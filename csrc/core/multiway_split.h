@@ -7,22 +7,18 @@
 //   sum(low) <= rank <= sum(high)          before and after each round, whatever the data
 //   a pivot below `rank` outputs is taken: low = (elements before the pivot), + 1 in the pivot's own run; else high = those counts
 //
-// The first two pivots are set a little before and a little behind where runs that look alike would be cut, which leaves random data with
-// ranges of about 4 sqrt(length); then the middle is taken, so that the widest range is at least halved: k log(length) rounds at most,
+// The first pivots are taken where runs that look alike would be cut, and each other run is searched outwards from there. A pivot that
+// misses tells how far to go, which leaves a miss of about the square root: for random data the second or third is near enough where a few
+// outputs more or less are allowed. Then the middle is taken, so that the widest range is at least halved: k log(length) rounds at most,
 // about log(length) in practice. Source: Varman, Scheufler, Iyer and Ricard, "Merging multiple lists on hierarchical-memory
 // multiprocessors" (1991), the multisequence selection; the pivot rule is this project's.
 //
 // Runs that are not sorted have no such split: the search still ends, reads nothing outside the runs and answers counts within them whose
-// sum is `rank`, but two ranks may contradict each other.
-//
-// Where any split near a rank will do (multiway_split_near), the pivot is taken where runs that look alike would be cut, and each other run
-// is searched outwards from there. A pivot that misses tells how far to go, which leaves a miss of about the square root; for random data
-// the second or third is near enough.
+// sum is within the slack of `rank`, but two ranks may contradict each other.
 //
 // A team does the work: one CPU thread that owns all runs, or the lanes of a warp that own one each (cuda/merge_sort/multiway_cuts.cuh).
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "host_device.h"
@@ -58,64 +54,6 @@ GPUSORT_HD Index count_before(const ElementAt& element_at, int run, Index low, I
   return low;
 }
 
-// Where in a range of `range` elements the next pivot is, when `wanted` of the `left` elements of all ranges are still to be taken.
-template <class Index>
-GPUSORT_HD Index pivot_place(int round, Index range, Index wanted, Index left) {
-  constexpr Index kGuessAbove = 64;  // narrower ranges are halved at once
-  if (round > 1 || range <= kGuessAbove) return range / 2;
-  const float width = static_cast<float>(range);
-  const float margin = 2.0f * sqrtf(width);
-  const float place = width * (static_cast<float>(wanted) / static_cast<float>(left)) + (round == 0 ? -margin : margin);
-  if (!(place > 0.0f)) return 0;
-  const Index rounded = static_cast<Index>(place);
-  return rounded < range - 1 ? rounded : range - 1;
-}
-
-// On entry low[slot] = 0 and high[slot] = the length of run team.run(slot); on return both hold the run's count. `before` is scratch of the
-// same size. element_at(run, place) is callable for every run by every member; less(x, y) is strict. 0 <= rank <= sum of the lengths.
-template <class Index, class Team, class ElementAt, class Less>
-GPUSORT_HD void multiway_split(const Team& team, Index rank, Index* low, Index* high, Index* before, const ElementAt& element_at,
-                               const Less& less) {
-  Index total = 0;
-  for (int slot = 0; slot < team.owned(); ++slot) total += high[slot];
-  Index taken = 0, possible = team.sum(total);
-  for (int round = 0; taken < rank && rank < possible; ++round) {
-    Index range = -1, first = 0;
-    int pivot_run = 0;
-    for (int slot = 0; slot < team.owned(); ++slot) {
-      if (high[slot] - low[slot] <= range) continue;
-      range = high[slot] - low[slot];
-      first = low[slot];
-      pivot_run = team.run(slot);
-    }
-    team.widest(range, pivot_run, first);
-    const Index place = first + pivot_place<Index>(round, range, rank - taken, possible - taken);
-    const auto pivot = element_at(pivot_run, place);
-
-    Index counted = 0;
-    for (int slot = 0; slot < team.owned(); ++slot) {
-      const int run = team.run(slot);
-      before[slot] = run == pivot_run ? place : count_before(element_at, run, low[slot], high[slot], pivot, run < pivot_run, less);
-      counted += before[slot];
-    }
-    counted = team.sum(counted);
-    if (counted < rank) {
-      for (int slot = 0; slot < team.owned(); ++slot) low[slot] = before[slot] + (team.run(slot) == pivot_run ? 1 : 0);
-      taken = counted + 1;
-    } else {
-      for (int slot = 0; slot < team.owned(); ++slot) high[slot] = before[slot];
-      possible = counted;
-    }
-  }
-  for (int slot = 0; slot < team.owned(); ++slot) {
-    if (taken == rank) {
-      high[slot] = low[slot];
-    } else {
-      low[slot] = high[slot];
-    }
-  }
-}
-
 // As count_before, but searched outwards from `guess` in steps that grow fourfold: 2 log4 of its distance from the answer, or so.
 template <class Index, class Key, class ElementAt, class Less>
 GPUSORT_HD Index count_before_near(const ElementAt& element_at, int run, Index low, Index high, Index guess, const Key& pivot,
@@ -146,10 +84,12 @@ GPUSORT_HD Index count_before_near(const ElementAt& element_at, int run, Index l
   return count_before(element_at, run, low, high, pivot, equal_too, less);
 }
 
-// As multiway_split, for any rank within `slack` of `rank`: the counts of a split of so many outputs as they sum up to.
+// On entry low[slot] = 0 and high[slot] = the length of run team.run(slot); on return both hold the run's count in the split of some rank
+// within `slack` of `rank`: of as many outputs as the counts sum up to. `before` is scratch of the same size. element_at(run, place) is
+// callable for every run by every member; less(x, y) is strict. 0 <= rank <= sum of the lengths.
 template <class Index, class Team, class ElementAt, class Less>
-GPUSORT_HD void multiway_split_near(const Team& team, Index rank, Index slack, Index* low, Index* high, Index* before,
-                                    const ElementAt& element_at, const Less& less) {
+GPUSORT_HD void multiway_split(const Team& team, Index rank, Index slack, Index* low, Index* high, Index* before,
+                               const ElementAt& element_at, const Less& less) {
   constexpr int kGuesses = 4;  // then ranges are halved
   Index total = 0;
   for (int slot = 0; slot < team.owned(); ++slot) total += high[slot];

@@ -138,7 +138,7 @@ class ManyMerge {
     Places low(runs, 0), high(runs), before(runs);
     for (int64_t run = 0; run < runs; ++run) high[run] = problem_.offsets[run + 1] - problem_.offsets[run];
     multiway_split<int64_t>(
-        SoloTeam<int64_t>{static_cast<int>(runs)}, rank, low.data(), high.data(), before.data(),
+        SoloTeam<int64_t>{static_cast<int>(runs)}, rank, 0, low.data(), high.data(), before.data(),
         [this](int run, int64_t place) { return code_of_(keys_[problem_.offsets[run] + place]); }, [](Code x, Code y) { return x < y; });
     for (int64_t run = 0; run < runs; ++run) low[run] += problem_.offsets[run];
     return low;

@@ -32,7 +32,7 @@ std::vector<int64_t> split(const Runs& runs, int64_t rank, long* outside) {
   const int count = static_cast<int>(runs.size());
   std::vector<Index> low(count, 0), high(count), before(count);
   for (int r = 0; r < count; ++r) high[r] = static_cast<Index>(runs[r].size());
-  multiway_split<Index>(SoloTeam<Index>{count}, static_cast<Index>(rank), low.data(), high.data(), before.data(),
+  multiway_split<Index>(SoloTeam<Index>{count}, static_cast<Index>(rank), Index{0}, low.data(), high.data(), before.data(),
                         CheckedRuns{runs, outside}, [](uint32_t x, uint32_t y) { return x < y; });
   CHECK(low == high);
   return std::vector<int64_t>(low.begin(), low.end());
@@ -76,8 +76,8 @@ void check_near(const Runs& runs, int64_t rank_step, Index slack) {
   for (int64_t rank = 0; rank <= total; rank += rank_step) {
     std::vector<Index> low(count, 0), high(count), before(count);
     for (int r = 0; r < count; ++r) high[r] = static_cast<Index>(runs[r].size());
-    multiway_split_near<Index>(SoloTeam<Index>{count}, static_cast<Index>(rank), slack, low.data(), high.data(), before.data(),
-                               CheckedRuns{runs, &outside}, [](uint32_t x, uint32_t y) { return x < y; });
+    multiway_split<Index>(SoloTeam<Index>{count}, static_cast<Index>(rank), slack, low.data(), high.data(), before.data(),
+                          CheckedRuns{runs, &outside}, [](uint32_t x, uint32_t y) { return x < y; });
     CHECK(low == high);
     int64_t sum = 0;
     for (const Index counted : low) sum += counted;
@@ -96,8 +96,8 @@ void check_near_unsorted(const Runs& runs, int64_t slack) {
   for (int64_t rank = 0; rank <= total; rank += 1 + total / 50) {
     std::vector<int64_t> low(count, 0), high(count), before(count);
     for (int r = 0; r < count; ++r) high[r] = static_cast<int64_t>(runs[r].size());
-    multiway_split_near<int64_t>(SoloTeam<int64_t>{count}, rank, slack, low.data(), high.data(), before.data(), CheckedRuns{runs, &outside},
-                                 [](uint32_t x, uint32_t y) { return x < y; });
+    multiway_split<int64_t>(SoloTeam<int64_t>{count}, rank, slack, low.data(), high.data(), before.data(), CheckedRuns{runs, &outside},
+                            [](uint32_t x, uint32_t y) { return x < y; });
     int64_t sum = 0;
     for (int r = 0; r < count; ++r) {
       CHECK(low[r] == high[r] && low[r] >= 0 && low[r] <= static_cast<int64_t>(runs[r].size()));

@@ -55,8 +55,8 @@ __device__ void find_cuts(const MultiwayArguments<U, Index>& m, const MultiwayTi
   Count low = 0, before = 0;
   Count high = static_cast<Count>(runs.begin(runs.run_of(spot, lane + 1)) - runs.begin(runs.run_of(spot, lane)));
   const auto code_at = [&](int run, Count place) { return m.source_code(row_begin + runs.begin(runs.run_of(spot, run)) + place); };
-  multiway_split_near<Count>(WarpTeam<Count>{lane, runs.ways}, static_cast<Count>(spot.tile * runs.tile), kCutSlack, &low, &high, &before,
-                             code_at, [](U x, U y) { return x < y; });
+  multiway_split<Count>(WarpTeam<Count>{lane, runs.ways}, static_cast<Count>(spot.tile * runs.tile), kCutSlack, &low, &high, &before,
+                        code_at, [](U x, U y) { return x < y; });
   if (lane < runs.ways) m.cuts[number * runs.ways + lane] = low;
 }
 
