@@ -86,6 +86,77 @@ def test_the_workspace_is_what_a_sort_allocates(n):
         assert abs(beyond - gs.explain(x).workspace_bytes) <= 2048
 
 
+FEW, MANY, ALL = 6144, 1 << 18, 1 << 31
+SHORT, LONG = (torch.uint8, torch.float16, torch.float32), (torch.int64,)
+# function, words of its docstring, dtypes, lengths above and up to, bytes an element (and bytes of tables), how it is called
+MEMORY = (
+    ("sort", "up to 2**18 elements at most 9.1 bytes", SHORT, 0, MANY, 9.1, 0, {}),
+    ("sort", "and 18.2 for keys of 64", LONG, 0, MANY, 18.2, 0, {}),
+    ("sort", "none up to some 6000 elements", (*SHORT, *LONG), 0, 6000, 0, 0, {}),
+    ("sort", "above, 8 bytes for keys of 32 bits (8.3 for fewer)", (torch.float32,), MANY, ALL, 8.0, 0, {}),
+    ("sort", "(8.3 for fewer)", (torch.uint8, torch.float16), MANY, ALL, 8.3, 0, {}),
+    ("sort", "and 12.1 for keys of 64", LONG, MANY, ALL, 12.1, 0, {}),
+    ("sort", "2**31 elements 13 and 17", SHORT, ALL, 1 << 34, 13.001, 0, {}),
+    ("sort", "2**31 elements 13 and 17", LONG, ALL, 1 << 34, 17.001, 0, {}),
+    ("sort", "Complex: 36.4 bytes an element", (torch.complex64,), 0, ALL, 36.4, 0, {}),
+    ("sort", "68.4 for complex128", (torch.complex128,), 0, ALL, 68.4, 0, {}),
+    ("argsort", "as :func:`sort`", SHORT, 0, ALL, 9.1, 0, {"values": False}),
+    ("argsort", "20.4 bytes an element", LONG, 0, ALL, 20.4, 0, {"values": False}),
+    ("sort_keys", "4.2 bytes an element for 32 bits", SHORT, MANY, ALL, 4.2, 0, {"indices": False}),
+    ("sort_keys", "8.4 for 64", LONG, MANY, ALL, 8.4, 0, {"indices": False}),
+    ("radix_sort", "8 bytes an element for keys of 32 bits", (torch.float32,), 0, ALL, 8, 20_000, {"algorithm": "radix"}),
+    ("radix_sort", "12 for keys of", LONG, 0, ALL, 12, 20_000, {"algorithm": "radix"}),
+    ("radix_sort", "with the other kernels twice that", (torch.float32,), 0, ALL, 20.3, 20_000, {"algorithm": "radix", "kernel": "block"}),
+    ("radix_sort", "at most 4.3 bytes more", (torch.float32,), 0, ALL, 20.3, 20_000, {"algorithm": "radix", "kernel": "scan_scatter"}),
+    ("radix_sort", "at most 4.3 bytes more", LONG, 0, ALL, 28.3, 20_000, {"algorithm": "radix", "kernel": "scan_scatter"}),
+    ("merge_sort", "at most 8.3 bytes an element", SHORT, 0, ALL, 8.3, 0, {"algorithm": "merge"}),
+    ("merge_sort", "(12.4 for keys of 64 bits)", LONG, 0, ALL, 12.4, 0, {"algorithm": "merge"}),
+    (
+        "merge_sort",
+        "Without int64 indices to work in, twice that",
+        SHORT,
+        0,
+        ALL,
+        16.6,
+        0,
+        {"algorithm": "merge", "index_dtype": torch.int32},
+    ),
+    ("bitonic_sort", "8 bytes per element", SHORT, 0, ALL, 8.04, 0, {"algorithm": "bitonic"}),
+    ("bitonic_sort", "16 for 64-bit keys", LONG, 0, ALL, 16.06, 0, {"algorithm": "bitonic"}),
+    ("sample_sort", "a tenth of that at most", SHORT, 0, ALL, 17.6, 0, {"algorithm": "sample"}),
+    ("sample_sort", "(16 for 64-bit keys)", LONG, 0, ALL, 35.2, 0, {"algorithm": "sample"}),
+)
+
+
+@pytest.mark.parametrize("name, words, dtypes, above, longest, each, tables, options", MEMORY, ids=str)
+def test_docstrings_say_how_much_memory_is_taken(name, words, dtypes, above, longest, each, tables, options):
+    """The planner's own numbers, at lengths where they change and between. None is far below what is said."""
+    assert words in " ".join(getattr(gs, name).__doc__.split())
+    powers = [1 << k for k in range(35)]
+    lengths = {int(2 ** (k / 8)) for k in range(8, 272)} | {p + step for p in powers for step in (-1, 0, 1)}
+    most = 0
+    for dtype in dtypes:
+        for n in sorted(n for n in lengths if above < n <= longest):
+            taken = gs.explain(on_meta(n, dtype=dtype), **options).workspace_bytes
+            assert taken <= each * n + tables, (dtype, n, taken / n)
+            most = max(most, taken / n)
+    assert most >= 0.85 * each
+
+
+def test_docstrings_say_how_often_the_data_is_moved():
+    words = " ".join(gs.merge_sort.__doc__.split())
+    assert "for keys to 32 bits, from some 6 million elements on, up to 128" in words
+    assert "2**26 elements cross memory three times, four times with keys of 64 bits" in words
+    n = 1 << 26
+    steps = {dtype: gs.explain(on_meta(n, dtype=dtype), algorithm="merge").steps for dtype in (torch.float32, torch.int64)}
+    assert (len(steps[torch.float32]), len(steps[torch.int64])) == (3, 4)
+    assert "128 runs by a sample" in steps[torch.float32][1].name
+    assert gs.explain(on_meta(1 << 13), algorithm="merge").workspace_bytes == 0
+    sampled = [k for k in range(14, 31) if "sample" in str(gs.explain(on_meta(1 << k), algorithm="merge"))]
+    assert sampled == list(range(23, 31))
+    assert ["sample" in str(gs.explain(on_meta(n), algorithm="merge")) for n in (6_000_000, 6_500_000)] == [False, True]
+
+
 @pytest.mark.parametrize("algorithm", ["radix", "merge", "bitonic", "sample"])
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.int64, torch.complex128], ids=name_of)
 def test_numbers_of_huge_inputs_are_right_or_refused(algorithm, dtype):

@@ -34,6 +34,7 @@ def lexsort(keys: Tensor | Sequence[Tensor], dim: int = -1, descending: bool | S
 
     Args:
         keys: a sequence of tensors of equal shape on one device, each of any dtype; or one tensor whose first dimension counts the keys.
+            Each is ordered as :func:`sort` orders it, NaN and complex NaN too.
         dim: the dimension of the keys to sort along.
         descending: one bool for all keys, or one for each.
 

@@ -3,9 +3,10 @@
 Common to all of them:
 
 Order: ascending is numeric order with -0.0 equal to +0.0 and every NaN (of either sign, whatever its payload) equal to each other and
-after +inf; complex numbers are ordered by real, then imaginary part. Descending is the mirror image, so NaN comes first. Results are always
-stable, also when descending: equal elements keep their input order, and values keep their own bits. So a result is the same on every run
-and device.
+after +inf. Complex numbers are ordered by real, then imaginary part, and those with a NaN come after all others, as NumPy has it: numbers
+whose imaginary part is NaN by their real part, then those whose real part is NaN by their imaginary part, then those with two NaNs.
+Descending is the mirror image, so NaN comes first. Results are always stable, also when descending: equal elements keep their input order,
+and values keep their own bits. So a result is the same on every run and device.
 
 Dtypes: bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2,
 complex64, complex128.
@@ -150,7 +151,11 @@ def sort(
         The named tuple (values, indices) that torch.sort returns: new tensors of the shape of input, with torch.sort's strides.
 
     Cost: radix sort, O(n * bytes of the key): one read for the histograms, then one read and one write per digit of 8 bits; rows that fit
-    a thread block are read and written once. Memory beyond the results: at most 8 bytes per float32 of a 1-D input.
+    a thread block are read and written once, and so are rows of a million elements, but for one more step between.
+
+    Memory beyond the results, for a 1-D input and int64 indices: none up to some 6000 elements; up to 2**18 elements at most 9.1 bytes an
+    element for keys to 32 bits and 18.2 for keys of 64; above, 8 bytes for keys of 32 bits (8.3 for fewer) and 12.1 for keys of 64; above
+    2**31 elements 13 and 17. Complex: 36.4 bytes an element, 68.4 for complex128. :func:`explain` tells it for every shape.
 
     Source: least-significant-digit radix sort with a single pass per digit ("Onesweep", Adinets and Merrill, 2022, arXiv:2206.01784) by
     chained scan with decoupled look-back (Merrill and Garland, 2016).
@@ -213,7 +218,7 @@ def argsort(
     """The indices that sort a tensor along one dimension, as torch.argsort. Values are not written at all.
 
     Arguments, shapes, dtypes, order, errors and source are those of :func:`sort`. Returns the indices, of the shape of input. Memory beyond
-    the result: at most the workspace of :func:`sort`.
+    the result: as :func:`sort`, but for keys of 64 bits, of which the sort has no result to work in: 20.4 bytes an element.
 
     Example::
 
@@ -247,7 +252,8 @@ def msort(input: Tensor) -> Tensor:
 def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
     """The sorted values alone. No index is made or moved, so the passes over the data are about half as expensive as in :func:`sort`.
 
-    Shapes, dtypes, order, errors and source are those of :func:`sort`. While a gradient is wanted, indices are made after all.
+    Shapes, dtypes, order, errors and source are those of :func:`sort`. While a gradient is wanted, indices are made after all. Memory
+    beyond the result: as :func:`sort` up to 2**18 elements; above, an array of the keys (4.2 bytes an element for 32 bits, 8.4 for 64).
 
     Example::
 
@@ -291,8 +297,9 @@ def radix_sort(
     Returns:
         The named tuple (values, indices), as :func:`sort`.
 
-    Cost: one read for the histogram, and one pass over the data per digit of the window that is not the same in all elements. Memory: as
-    :func:`sort`; with the other kernels two copies of keys and indices.
+    Cost: one read for the histogram, and one pass over the data per digit of the window that is not the same in all elements. Memory beyond
+    the results, up to 2**31 elements: as much as the keys and indices of 32 bits, 8 bytes an element for keys of 32 bits and 12 for keys of
+    64, and tables of some 20 KB; with the other kernels twice that, and at most 4.3 bytes more.
 
     Source: as :func:`sort`. "scan_scatter": the split of Blelloch, "Prefix sums and their applications", 1990. "block": Satish, Harris and
     Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.
@@ -332,11 +339,15 @@ def merge_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.
 
     Arguments, shapes, dtypes, order and errors are those of :func:`sort`. Returns the named tuple (values, indices).
 
-    Cost: O(n log n) comparisons, but few passes over the data: one for the runs of up to 8192 elements, and one per 32-fold merge, so 2**26
-    elements cross memory four times. Memory beyond the results: at most two arrays of 8 bytes per element (12 for 64-bit keys).
+    Cost: O(n log n) comparisons, but few passes over the data: one for the runs of up to 8192 elements, and one for each stage of merges.
+    A stage merges up to 32 runs at a time; for keys to 32 bits, from some 6 million elements on, up to 128, whose output is cut by a sample
+    and whose pieces are sorted by distribution. So 2**26 elements cross memory three times, four times with keys of 64 bits.
+
+    Memory beyond the results, for a 1-D input and int64 indices up to 2**31 elements: none where the sort fits on chip; else one array of
+    records and tables, at most 8.3 bytes an element (12.4 for keys of 64 bits). Without int64 indices to work in, twice that.
 
     Source: Knuth, The Art of Computer Programming 3, section 5.4.1 (multiway merging); the splits are a multisequence selection (Varman et
-    al., 1991).
+    al., 1991), or splitters of a regular sample (Shi and Schaeffer, 1992).
 
     Example::
 
@@ -357,7 +368,7 @@ def bitonic_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torc
     Arguments, shapes, dtypes, order and errors are those of :func:`sort`. Returns the named tuple (values, indices).
 
     Cost: O(n (log n)**2) compare-exchanges; rows that fit a thread block (8192 elements, 4096 of 64 bits) are read and written once.
-    Memory beyond the results: for longer rows 8 bytes per element (16 for 64-bit keys).
+    Memory beyond the results: for longer rows 8 bytes per element (16 for 64-bit keys, and for all above 2**31 elements).
 
     Source: Batcher, "Sorting networks and their applications", 1968.
 
@@ -380,7 +391,8 @@ def sample_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch
     Arguments, shapes, dtypes, order and errors are those of :func:`sort`. Returns the named tuple (values, indices).
 
     Cost: O(n log n) comparisons; about two passes over the data for each level of buckets, of which there is one up to about a million
-    elements. Memory beyond the results: two arrays of 8 bytes per element (16 for 64-bit keys), and the samples.
+    elements. Memory beyond the results, up to 2**31 elements: two arrays of 8 bytes per element (16 for 64-bit keys), and the samples and
+    counts, a tenth of that at most.
 
     Source: Frazer and McKellar, "Samplesort", 1970; regular sampling by Shi and Schaeffer, 1992.
 
