@@ -14,6 +14,7 @@
 #include "../cuda/radix_steps/radix_steps.h"
 #include "../cuda/rows/row_sort.h"
 #include "../cuda/sample/sample_sort.h"
+#include "../plan/bucket_launches.h"
 #include "../plan/row_layout.h"
 #include "../plan/sort_plan.h"
 #include "bridge_cuda.h"
@@ -106,9 +107,10 @@ inline void sort_packed_rows(const SortProblem& problem, SortAlgorithm requested
     case SortAlgorithm::kGrid:
       return launch_planned(launch_grid_sort, problem, plan_grid_sort(problem, traits), "sort rows over the grid", like, scope);
     case SortAlgorithm::kBuckets: {
-      const OneLaunchPlan plan = plan_one_launch(problem, traits);
-      if (plan.possible) return launch_planned(launch_one_launch_sort, problem, plan, "sort rows by buckets", like, scope);
-      return launch_planned(launch_bucket_sort, problem, plan_bucket_sort(problem, traits), "sort rows by buckets", like, scope);
+      const BucketLaunches launches = plan_bucket_launches(problem, traits);
+      const auto* one = std::get_if<OneLaunchPlan>(&launches);
+      if (one != nullptr) return launch_planned(launch_one_launch_sort, problem, *one, "sort rows by buckets", like, scope);
+      return launch_planned(launch_bucket_sort, problem, std::get<BucketSortPlan>(launches), "sort rows by buckets", like, scope);
     }
     case SortAlgorithm::kMerge: {
       const MergeSortPlan plan = plan_merge_sort(problem, traits);

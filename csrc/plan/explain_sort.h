@@ -11,10 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "bucket_sort_plan.h"
+#include "bucket_launches.h"
 #include "grid_sort_plan.h"
 #include "merge_sort_plan.h"
-#include "one_launch_plan.h"
 #include "radix_plan.h"
 #include "row_plan.h"
 #include "sort_plan.h"
@@ -303,8 +302,9 @@ inline SortExplanation explain_sort(const SortProblem& problem, SortAlgorithm re
     case SortAlgorithm::kRows: return explain_rows(problem, plan_row_sort(problem, traits));
     case SortAlgorithm::kGrid: return explain_grid(problem, plan_grid_sort(problem, traits));
     case SortAlgorithm::kBuckets: {
-      const OneLaunchPlan plan = plan_one_launch(problem, traits);
-      return plan.possible ? explain_one_launch(problem, plan) : explain_buckets(problem, plan_bucket_sort(problem, traits));
+      const BucketLaunches launches = plan_bucket_launches(problem, traits);
+      const auto* one = std::get_if<OneLaunchPlan>(&launches);
+      return one != nullptr ? explain_one_launch(problem, *one) : explain_buckets(problem, std::get<BucketSortPlan>(launches));
     }
     case SortAlgorithm::kMerge: return explain_merge_sort(problem, plan_merge_sort(problem, traits));
     case SortAlgorithm::kBitonic: return explain_bitonic(problem, plan_bitonic_sort(problem));
