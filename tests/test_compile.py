@@ -1,5 +1,6 @@
 """opcheck, torch.compile, torch.export, TorchScript and fake tensors: the ops as torch's machinery sees them."""
 
+import inspect
 import io
 
 import pytest
@@ -274,3 +275,47 @@ def test_functionalized_and_traced(device):
     graph = make_fx(torch.func.functionalize(lambda t: gs.sort(t, 0)), tracing_mode="symbolic")(x)
     for got, want in zip(graph(x), gs.sort(x, 0)):
         assert torch.equal(signed_view(got), signed_view(want))
+
+
+@pytest.mark.parametrize("name", [name for name in OPS if not name.startswith("_") and hasattr(gs, name)])
+def test_schemas_have_the_defaults_of_the_functions(name):
+    """TorchScript and exported programs call the operators, which are to be called as the functions are."""
+    function = inspect.signature(getattr(gs, name)).parameters
+    renamed = {"self": "input", "algorithm": "kernel" if name in ("radix_sort", "merge") else "algorithm"}
+    arguments = {renamed.get(a.name, a.name): a for a in getattr(ops, name).default._schema.arguments}
+    for parameter in arguments.keys() & function.keys():
+        default = function[parameter].default
+        if (name, parameter) == ("lexsort", "descending"):  # None: False for each of the keys
+            assert default is False
+            default = None
+        if (name, parameter) == ("merge_many", "offsets"):  # not needed of a sequence of runs, which the operator does not take
+            default = inspect.Parameter.empty
+        argument = arguments[parameter]
+        assert argument.has_default_value() == (default is not inspect.Parameter.empty), parameter
+        assert not argument.has_default_value() or argument.default_value == default, parameter
+    positional = [p.name for p in function.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    assert [a for a in arguments if not arguments[a].kwarg_only] == [p for p in positional if p in arguments]
+
+
+def test_every_default_under_torchscript_and_compile(device):
+    """All operators called with what has no default alone."""
+
+    def least(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor, k: torch.Tensor):
+        found = [torch.ops.gpusort.sort(x)[1], torch.ops.gpusort.radix_sort(x)[1], torch.ops.gpusort.merge_sort(x)[1]]
+        found += [torch.ops.gpusort.bitonic_sort(x)[1], torch.ops.gpusort.sample_sort(x)[1], torch.ops.gpusort.argsort(x)]
+        found += [torch.ops.gpusort.lexsort([-x, x]), torch.ops.gpusort.sort_keys(x), torch.ops.gpusort.msort(x)]
+        found += [torch.ops.gpusort.merge(a, b), torch.ops.gpusort.merge_with_indices(a, b)[1]]
+        found += [torch.ops.gpusort.merge_by_key(a, a, b, b)[1], torch.ops.gpusort.sort_rows(x)[1]]
+        found += [torch.ops.gpusort.merge_many(a, k), torch.ops.gpusort.merge_many_with_indices(a, k)[1]]
+        found += [torch.ops.gpusort.co_rank(k, a, b)]
+        return found
+
+    x = make("zipf", (4, 33), torch.float32, device)
+    a, b = two_sorted((20, 33), torch.float32, device)
+    k = torch.tensor([0, 7, 20], device=device)
+    found = least(x, a, b, k)
+    order = torch.sort(x, stable=True)
+    assert all(torch.equal(indices, order.indices) for indices in found[:7]) and torch.equal(found[7], order.values)
+    for other in (torch.jit.script(least), torch.compile(least, fullgraph=True, backend="aot_eager")):
+        more = other(x, a, b, k)
+        assert len(more) == len(found) and all(torch.equal(p, q) for p, q in zip(found, more))
