@@ -101,6 +101,20 @@ def test_a_target_of_another_shape_is_resized_with_torchs_warning(device):
     assert_stable_sort(x, (values, indices))
 
 
+def test_resized_targets_are_laid_out_as_torch_does(device):
+    x = make("uniform", (7, 6, 5), torch.float32, device)
+    for input in (x, x.permute(1, 2, 0), x.transpose(0, 2), x[:, :0].transpose(0, 1), x[0, 0, 0], x[:1].expand(7, 6, 5), x[:, 2]):
+        for dim in range(-1, input.dim()):
+            for size in (0, 1000):
+                pairs = [(torch.empty(size, device=device), torch.empty(size, dtype=torch.int64, device=device)) for _ in range(2)]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    gs.sort(input, dim, out=pairs[0])
+                    torch.sort(input, dim=dim, stable=True, out=pairs[1])
+                for ours, torchs in zip(*pairs):
+                    assert ours.shape == torchs.shape and ours.stride() == torchs.stride() and torch.equal(ours, torchs)
+
+
 def test_int32_indices_go_to_an_int32_target(device):
     x = make("zipf", (3, 70), torch.int64, device)
     values, indices = torch.empty(0, dtype=torch.int64, device=device), torch.empty(0, dtype=torch.int32, device=device)

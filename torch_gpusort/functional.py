@@ -205,7 +205,7 @@ def _sort_out(input, dim, descending, index_dtype, algorithm, out) -> torch.retu
                     "it sized without this warning",
                     stacklevel=3,
                 )
-            target.resize_(result.shape)
+            target.resize_(result.shape).as_strided_(result.shape, result.stride())  # as torch.sort lays it out
         if target.dtype == torch.bool:  # copy_ of a bool would make every True a one
             target, result = target.view(torch.uint8), result.view(torch.uint8)
         target.copy_(result)
