@@ -249,8 +249,17 @@ def test_offsets_of_a_wrong_dtype(device):
     refused(TypeError, lambda: gs.merge_many(x, torch.tensor([0.0, 3.0], device=device)), "offsets", "float32", "int64", "int32")
 
 
-def test_sparse_and_quantized_inputs(device):
-    refused(NotImplementedError, lambda: gs.sort(torch.eye(3, device=device).to_sparse()), "sparse", "dense")
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors", "ignore:Sparse CSR tensor")
+def test_inputs_that_are_not_dense(device):
+    x = torch.eye(3, device=device)
+    parts = [x[0], x[1, :2]]
+    jagged = torch.nested.nested_tensor(parts, layout=torch.jagged)
+    for odd in (x.to_sparse(), x.to_sparse_csr(), torch.nested.nested_tensor(parts), jagged):
+        for name in (*ONE_TENSOR, "msort", "merge_sort", "sort_rows", "sort_by_key", "explain"):
+            refused(NotImplementedError, lambda: getattr(gs, name)(odd), "dense tensors")
+        for call in (lambda: gs.merge(odd, odd), lambda: gs.lexsort([odd]), lambda: gs.co_rank(torch.arange(3, device=device), odd, odd)):
+            refused(NotImplementedError, call, "dense tensors")
+    refused(NotImplementedError, lambda: gs.merge_many([torch.nested.nested_tensor(parts)]), "runs[0] is nested", "dense tensor")
 
 
 @pytest.mark.parametrize("name", ["sort", "argsort"])

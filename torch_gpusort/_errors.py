@@ -29,6 +29,7 @@ _UNFIT_ARGUMENT = re.compile(
 )
 _UNKNOWN_DTYPE = re.compile(r"Not yet supported ScalarType (\w+)")  # of the stable ABI; index_dtype is the only argument that can be one
 _NO_KERNEL = re.compile(r"^Could not run 'gpusort::\w+' with arguments from the '(\w+)' backend")
+_NO_SUBCLASS = re.compile(r"^gpusort\.\w+\.default$")  # all that a jagged tensor says
 _ALLOWED = {"Tensor": "a Tensor", "int": "an int of 64 bits", "bool": "a bool", "str": "a str", "Optional[int]": "an int or None"}
 
 
@@ -63,6 +64,8 @@ def raise_as_python_error(error: RuntimeError) -> NoReturn:
     unfit = _UNFIT_ARGUMENT.match(text)
     if unfit is not None:
         raise _unfit_argument(unfit) from None
+    if _NO_SUBCLASS.match(text):
+        raise NotImplementedError("torch_gpusort has no kernels for jagged tensors; it takes dense tensors on CPU and CUDA") from None
     without = _NO_KERNEL.match(text)
     if without is not None:
         if without[1] == "CUDA" and _library.without_cuda:

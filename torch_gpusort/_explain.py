@@ -153,8 +153,9 @@ def explain(
         (5, 68, 1061)
     """
     check_tensor("input", input)
-    if input.layout is not torch.strided:
-        raise NotImplementedError(f"input has layout {input.layout}; sorts take dense tensors, of torch.strided")
+    if input.layout is not torch.strided or input.is_nested:
+        layout = "nested" if input.is_nested else input.layout
+        raise NotImplementedError(f"input has layout {layout}; sorts take dense tensors, of torch.strided")
     check_dtype("input", input)
     check_dim(dim)
     for name, value in (("descending", descending), ("values", values), ("indices", indices)):

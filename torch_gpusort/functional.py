@@ -537,6 +537,8 @@ def _concatenated(runs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """All runs in one tensor, and the offsets of each."""
     runs = _tensors("runs", runs)
     for i, run in enumerate(runs):
+        if run.is_nested:
+            raise NotImplementedError(f"runs[{i}] is nested; it must be a dense tensor of one dim")
         if run.dim() != 1:
             raise ValueError(f"runs[{i}] has shape {list(run.shape)}; each must have one dim")
         if run.dtype != runs[0].dtype:
