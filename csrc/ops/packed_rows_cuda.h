@@ -6,6 +6,7 @@
 #include "../cuda/bitonic/bitonic_sort.h"
 #include "../cuda/bucket_sort/bucket_sort.h"
 #include "../cuda/bucket_sort/one_launch.h"
+#include "../cuda/bucket_sort/pulled_buckets.h"
 #include "../cuda/grid_sort/grid_sort.h"
 #include "../cuda/layout/complex_keys.h"
 #include "../cuda/layout/strided_copy.h"
@@ -108,9 +109,12 @@ inline void sort_packed_rows(const SortProblem& problem, SortAlgorithm requested
       return launch_planned(launch_grid_sort, problem, plan_grid_sort(problem, traits), "sort rows over the grid", like, scope);
     case SortAlgorithm::kBuckets: {
       const BucketLaunches launches = plan_bucket_launches(problem, traits);
+      const char* what = "sort rows by buckets";
       const auto* one = std::get_if<OneLaunchPlan>(&launches);
-      if (one != nullptr) return launch_planned(launch_one_launch_sort, problem, *one, "sort rows by buckets", like, scope);
-      return launch_planned(launch_bucket_sort, problem, std::get<BucketSortPlan>(launches), "sort rows by buckets", like, scope);
+      if (one != nullptr) return launch_planned(launch_one_launch_sort, problem, *one, what, like, scope);
+      const auto* pulled = std::get_if<PulledBucketsPlan>(&launches);
+      if (pulled != nullptr) return launch_planned(launch_pulled_bucket_sort, problem, *pulled, what, like, scope);
+      return launch_planned(launch_bucket_sort, problem, std::get<BucketSortPlan>(launches), what, like, scope);
     }
     case SortAlgorithm::kMerge: {
       const MergeSortPlan plan = plan_merge_sort(problem, traits);

@@ -1,22 +1,31 @@
-// Which plan the sort by buckets follows: the partition in one launch where its blocks can be resident all at once, else in several. Pure.
+// Which plan the sort by buckets follows. Pure.
 //
-// One launch reads the keys once and waits inside; several read them twice, and wait for each other at the cost of a launch each.
+// The partition in one launch, where its blocks can be resident all at once, reads the keys once and waits inside. Buckets that pull their
+// keys from ordered tiles need no partition, but keys and 64-bit indices as results. The partition in several launches does without
+// either; it reads the keys twice, and scatters them.
 #pragma once
 
 #include <variant>
 
 #include "bucket_sort_plan.h"
 #include "one_launch_plan.h"
+#include "pulled_buckets_plan.h"
 #include "sort_problem.h"
 
 namespace gpusort {
 
-using BucketLaunches = std::variant<OneLaunchPlan, BucketSortPlan>;
+using BucketLaunches = std::variant<OneLaunchPlan, PulledBucketsPlan, BucketSortPlan>;
+
+// Up to this many keys one launch is ahead of buckets that pull them. H200, float32 with index: [1, 2^20] 39.0 us (40.5), [1, 2^21] 74
+// (57); int64 [1, 2^20] 61 (63).
+constexpr int64_t kOneLaunchMaxNumel = int64_t{5} << 18;
 
 // For a problem that bucket_sort_can_run() takes.
 inline BucketLaunches plan_bucket_launches(const SortProblem& problem, const DeviceTraits& traits) {
   const OneLaunchPlan one = plan_one_launch(problem, traits);
-  if (one.possible) return one;
+  const PulledBucketsPlan pulled = plan_pulled_buckets(problem, traits);
+  if (one.possible && (!pulled.possible || problem.numel() <= kOneLaunchMaxNumel)) return one;
+  if (pulled.possible) return pulled;
   return plan_bucket_sort(problem, traits);
 }
 

@@ -138,6 +138,21 @@ inline SortExplanation explain_one_launch(const SortProblem& problem, const OneL
   return result;
 }
 
+// The same where buckets pull their keys from tiles.
+inline SortExplanation explain_pulled_buckets(const SortProblem& problem, const PulledBucketsPlan& plan) {
+  using namespace explain_detail;
+  SortExplanation result;
+  result.algorithm = "buckets";
+  result.note = "buckets above the capacity, which samples make unlikely, are sorted by a slower kernel";
+  result.workspace_bytes = plan.workspace_bytes;
+  const int64_t tiles = problem.rows * plan.tiles_per_row, records = input_bytes(problem) + problem.numel() * 2;
+  result.steps = {
+      {"order tiles by " + std::to_string(plan.buckets_per_row) + " buckets", tiles, pulled_shapes::kThreads, plan.tile_length,
+       plan.tile_shared_bytes, input_bytes(problem), records},
+      {"pull and sort buckets on chip", problem.rows * plan.buckets_per_row, 0, plan.bucket_capacity, 0, records, output_bytes(problem)}};
+  return result;
+}
+
 // One long row of 8-bit keys with indices.
 inline SortExplanation explain_byte_sort(const SortProblem& problem, const ByteSortPlan& plan) {
   using namespace explain_detail;
@@ -304,7 +319,9 @@ inline SortExplanation explain_sort(const SortProblem& problem, SortAlgorithm re
     case SortAlgorithm::kBuckets: {
       const BucketLaunches launches = plan_bucket_launches(problem, traits);
       const auto* one = std::get_if<OneLaunchPlan>(&launches);
-      return one != nullptr ? explain_one_launch(problem, *one) : explain_buckets(problem, std::get<BucketSortPlan>(launches));
+      if (one != nullptr) return explain_one_launch(problem, *one);
+      const auto* pulled = std::get_if<PulledBucketsPlan>(&launches);
+      return pulled != nullptr ? explain_pulled_buckets(problem, *pulled) : explain_buckets(problem, std::get<BucketSortPlan>(launches));
     }
     case SortAlgorithm::kMerge: return explain_merge_sort(problem, plan_merge_sort(problem, traits));
     case SortAlgorithm::kBitonic: return explain_bitonic(problem, plan_bitonic_sort(problem));

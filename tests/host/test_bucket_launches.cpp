@@ -1,5 +1,5 @@
-// csrc/plan/bucket_launches.h: one launch wherever it is possible and only there, several launches for all else, each with the plan of its
-// own file.
+// csrc/plan/bucket_launches.h: one launch for few keys or where nothing else does without a scatter, pulled buckets where they are
+// possible, else several launches, each with the plan of its own file.
 #include "../../csrc/plan/bucket_launches.h"
 
 #include <cstdint>
@@ -23,13 +23,17 @@ void check_known_shapes() {
   CHECK(!in_one_launch(make_problem(4, 64, 128256)));  // more than the chip holds
   CHECK(!in_one_launch(make_problem(4, 1, 1 << 20, true, 0)));
   CHECK(!in_one_launch(make_problem(2, 1, 1 << 20)));
+  const SortProblem long_row = make_problem(4, 1, 1 << 21), without_room = make_problem(4, 1, 1 << 21, true, 4);
+  CHECK(!in_one_launch(long_row) && in_one_launch(without_room));
+  CHECK(std::holds_alternative<PulledBucketsPlan>(plan_bucket_launches(long_row, {})));
+  CHECK(std::holds_alternative<PulledBucketsPlan>(plan_bucket_launches(make_problem(4, 128, 50257), {})));
   DeviceTraits few;
   few.sm_count = 16;
   CHECK(!in_one_launch(make_problem(4, 1, 1 << 20), few));
 }
 
 void check_every_shape() {
-  int one = 0, several = 0;
+  int one = 0, pulling = 0, several = 0;
   for (const int key_bytes : {2, 4, 8}) {
     for (const int64_t rows : {1, 4, 32, 132, 1024}) {
       for (const int64_t length : {5600, 32000, 65536, 128256, 1 << 20, 1 << 22}) {
@@ -39,15 +43,20 @@ void check_every_shape() {
           if (!bucket_sort_can_run(problem, traits)) continue;
           const BucketLaunches launches = plan_bucket_launches(problem, traits);
           const OneLaunchPlan one_launch = plan_one_launch(problem, traits);
+          const PulledBucketsPlan pulled_buckets = plan_pulled_buckets(problem, traits);
           const BucketSortPlan bucket_sort = plan_bucket_sort(problem, traits);
           const SortExplanation explanation = explain_sort(problem, SortAlgorithm::kBuckets, traits);
           if (const auto* plan = std::get_if<OneLaunchPlan>(&launches)) {
             ++one;
             CHECK(one_launch.possible && plan->possible && plan->workspace_bytes == one_launch.workspace_bytes);
             CHECK(explanation.steps.size() == 2 && explanation.workspace_bytes == one_launch.workspace_bytes);
+          } else if (const auto* pulled = std::get_if<PulledBucketsPlan>(&launches)) {
+            ++pulling;
+            CHECK(pulled_buckets.possible && pulled->possible && pulled->workspace_bytes == pulled_buckets.workspace_bytes);
+            CHECK(explanation.steps.size() == 2 && explanation.workspace_bytes == pulled_buckets.workspace_bytes);
           } else {
             ++several;
-            CHECK(!one_launch.possible && std::get<BucketSortPlan>(launches).possible);
+            CHECK(!one_launch.possible && !pulled_buckets.possible && std::get<BucketSortPlan>(launches).possible);
             CHECK(std::get<BucketSortPlan>(launches).workspace_bytes == bucket_sort.workspace_bytes);
             CHECK(explanation.steps.size() == 3 && explanation.workspace_bytes == bucket_sort.workspace_bytes);
           }
@@ -55,7 +64,7 @@ void check_every_shape() {
       }
     }
   }
-  CHECK(one > 20 && several > 100);
+  CHECK(one > 20 && pulling > 20 && several > 80);
 }
 
 }  // namespace

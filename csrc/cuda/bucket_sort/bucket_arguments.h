@@ -23,6 +23,7 @@ template <typename U>
 struct BucketArguments {
   const U* keys = nullptr;            // [rows][length], in buckets; may be keys_out: a block reads its whole bucket before it writes it
   const uint32_t* indices = nullptr;  // [rows][length], positions within the row; null exactly when indices_out is
+  bool indices_in_result = false;     // then `indices` is null, and those of a bucket are the second half of its part of indices_wide
   const uint32_t* begins = nullptr;   // [rows][buckets_per_row + 1]: position in the row | kEqualBucket; the last one is `length`
   int64_t rows = 0;
   int64_t length = 0;  // of a row, below 2^31
@@ -64,5 +65,9 @@ BucketArguments<U> make_bucket_arguments(const SortProblem& problem) {
 // uint64_t.
 template <typename U>
 cudaError_t launch_bucket_rows(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream);
+
+// The last two of the three kernels, where another has sorted all buckets but those that it has listed.
+template <typename U>
+cudaError_t launch_listed_buckets(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream);
 
 }  // namespace gpusort

@@ -83,8 +83,15 @@ struct BucketSpan {
     offset = row * arguments.length + (begin & kBucketBeginMask);
   }
 
+  // Known without the table of begins.
+  __device__ __forceinline__ BucketSpan(const BucketArguments<U>& all, uint32_t bucket, uint32_t keys_in_bucket, bool equal, int64_t begin)
+      : arguments(all), number(bucket), size(keys_in_bucket), all_equal(equal), offset(begin) {}
+
   __device__ __forceinline__ const U* keys() const { return arguments.keys + offset; }
-  __device__ __forceinline__ const uint32_t* indices() const { return arguments.indices ? arguments.indices + offset : nullptr; }
+  __device__ __forceinline__ const uint32_t* indices() const {
+    if (arguments.indices_in_result) return reinterpret_cast<const uint32_t*>(arguments.indices_wide + offset) + size;
+    return arguments.indices ? arguments.indices + offset : nullptr;
+  }
 };
 
 // The outputs of a bucket. A null pointer is an output nobody wants.
@@ -106,7 +113,8 @@ struct BucketOutput {
   }
 };
 
-// Writes a bucket that is in order as it lies; all threads of the block. Keys that lie in the output already stay.
+// Writes a bucket that is in order as it lies; all threads of the block. Keys that lie in the output already stay. Indices may lie in the
+// second half of their output: a stored one covers those of places up to its own, which all threads have read by then.
 template <class U>
 __device__ __forceinline__ void copy_bucket(const BucketSpan<U>& bucket, uint32_t thread, uint32_t threads) {
   constexpr int kTogether = 8;
@@ -115,7 +123,8 @@ __device__ __forceinline__ void copy_bucket(const BucketSpan<U>& bucket, uint32_
   const uint32_t* indices = bucket.indices();
   if (output.keys == keys) output.keys = nullptr;
 #pragma unroll 1
-  for (uint32_t first = thread; first < bucket.size; first += kTogether * threads) {
+  for (uint32_t begin = 0; begin < bucket.size; begin += kTogether * threads) {
+    const uint32_t first = begin + thread;
     U key[kTogether];
     uint32_t index[kTogether];
 #pragma unroll
@@ -124,6 +133,7 @@ __device__ __forceinline__ void copy_bucket(const BucketSpan<U>& bucket, uint32_
       if (place < bucket.size && output.keys) key[k] = keys[place];
       if (place < bucket.size && indices) index[k] = indices[place];
     }
+    __syncthreads();
 #pragma unroll
     for (int k = 0; k < kTogether; ++k) {
       const uint32_t place = first + k * threads;

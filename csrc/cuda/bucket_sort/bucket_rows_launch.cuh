@@ -33,11 +33,14 @@ cudaError_t launch_bucket_rest(const BucketArguments<U>& arguments, const Device
 }
 
 template <class U, int kThreads, int kItems>
-cudaError_t launch_bucket_shape(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream) {
+cudaError_t launch_bucket_shape(const BucketArguments<U>& arguments, const DeviceTraits& traits, bool sorted_before, cudaStream_t stream) {
   const int64_t buckets = arguments.rows * arguments.buckets_per_row;
   const int64_t room = int64_t{BucketExact<U, kThreads, kItems>::kBlocksPerSm} * traits.sm_count;
   constexpr int kBytes = bucket_shared_bytes(sizeof(U), kThreads, kItems);
-  cudaError_t status = launch_bucket_kernel<bucket_rows_kernel<U, kThreads, kItems>>(buckets, kThreads, kBytes, arguments, traits, stream);
+  cudaError_t status = cudaSuccess;
+  if (!sorted_before) {
+    status = launch_bucket_kernel<bucket_rows_kernel<U, kThreads, kItems>>(buckets, kThreads, kBytes, arguments, traits, stream);
+  }
   if (status != cudaSuccess) return status;
   status =
       launch_bucket_kernel<bucket_exact_kernel<U, kThreads, kItems>>(std::min(buckets, room), kThreads, kBytes, arguments, traits, stream);
@@ -45,18 +48,29 @@ cudaError_t launch_bucket_shape(const BucketArguments<U>& arguments, const Devic
   return launch_bucket_rest(arguments, traits, stream);
 }
 
+// sorted_before: all but what is listed.
 template <class U>
-cudaError_t launch_bucket_rows(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream) {
+cudaError_t launch_buckets(const BucketArguments<U>& arguments, const DeviceTraits& traits, bool sorted_before, cudaStream_t stream) {
   const int64_t buckets = arguments.rows * arguments.buckets_per_row;
   if (buckets <= 0 || (!arguments.keys_out && !arguments.indices_wide && !arguments.indices_narrow)) return cudaSuccess;
   if (buckets > 2147483647) return cudaErrorInvalidValue;
   const bool spare = arguments.spare_keys || (arguments.indices_wide && sizeof(U) <= 4);
   if (!spare) return cudaErrorInvalidValue;
-  if (arguments.bucket_capacity <= 1024) return launch_bucket_shape<U, 64, 16>(arguments, traits, stream);
-  if (arguments.bucket_capacity <= 2048) return launch_bucket_shape<U, 128, 16>(arguments, traits, stream);
-  if (arguments.bucket_capacity <= 4096) return launch_bucket_shape<U, 256, 16>(arguments, traits, stream);
-  if (arguments.bucket_capacity <= 8192) return launch_bucket_shape<U, 512, 16>(arguments, traits, stream);
+  if (arguments.bucket_capacity <= 1024) return launch_bucket_shape<U, 64, 16>(arguments, traits, sorted_before, stream);
+  if (arguments.bucket_capacity <= 2048) return launch_bucket_shape<U, 128, 16>(arguments, traits, sorted_before, stream);
+  if (arguments.bucket_capacity <= 4096) return launch_bucket_shape<U, 256, 16>(arguments, traits, sorted_before, stream);
+  if (arguments.bucket_capacity <= 8192) return launch_bucket_shape<U, 512, 16>(arguments, traits, sorted_before, stream);
   return cudaErrorInvalidValue;
+}
+
+template <class U>
+cudaError_t launch_bucket_rows(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream) {
+  return launch_buckets(arguments, traits, false, stream);
+}
+
+template <class U>
+cudaError_t launch_listed_buckets(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream) {
+  return launch_buckets(arguments, traits, true, stream);
 }
 
 }  // namespace gpusort

@@ -20,6 +20,31 @@
 
 namespace gpusort {
 
+// Exchanges neighbours until the words rise; all threads of the block. Pads rise above all others and stay last.
+template <class U>
+__device__ __forceinline__ void exchange_until_rising(U* staged_keys, uint32_t* staged_words, uint32_t places) {
+  const uint32_t threads = blockDim.x;
+  bool again = true;
+  while (again) {
+    again = false;
+    for (uint32_t odd = 0; odd < 2; ++odd) {
+#pragma unroll 1
+      for (uint32_t place = 2 * threadIdx.x + odd; place + 1 < places; place += 2 * threads) {
+        const uint32_t word = staged_words[place], next = staged_words[place + 1];
+        if (word <= next) continue;
+        const U key = staged_keys[place];
+        staged_words[place] = next;
+        staged_words[place + 1] = word;
+        staged_keys[place] = staged_keys[place + 1];
+        staged_keys[place + 1] = key;
+        again = true;
+      }
+      __syncthreads();
+    }
+    again = __syncthreads_or(again);
+  }
+}
+
 template <class U, bool kIndexed, int kItems>
 struct PartitionBlock {
   static constexpr int kThreads = kPartitionThreads;
@@ -132,27 +157,8 @@ struct PartitionBlock {
     return wrong || (staged_words[tile.count - 1] & 0xffff) >= tile.count;
   }
 
-  // Exchanges neighbours until the words rise. The pads rise above all others and stay last.
   __device__ __forceinline__ void mend(const PartitionTile<U, kItems>& tile) const {
-    bool again = true;
-    while (again) {
-      again = false;
-      for (uint32_t odd = 0; odd < 2; ++odd) {
-#pragma unroll 1
-        for (uint32_t place = 2 * thread + odd; place + 1 < tile.places(); place += 2 * kThreads) {
-          const uint32_t word = staged_words[place], next = staged_words[place + 1];
-          if (word <= next) continue;
-          const U key = staged_keys[place];
-          staged_words[place] = next;
-          staged_words[place + 1] = word;
-          staged_keys[place] = staged_keys[place + 1];
-          staged_keys[place + 1] = key;
-          again = true;
-        }
-        __syncthreads();
-      }
-      again = __syncthreads_or(again);
-    }
+    exchange_until_rising(staged_keys, staged_words, tile.places());
     write(tile);
   }
 

@@ -1,0 +1,144 @@
+// Sorts buckets that are pulled from ordered tiles, one to a block: by distribution, as bucket_rows.cuh, whose steps and invariants are
+// these. Keys and indices of the bucket come together, and both stay in registers until they are in their bins.
+//
+// A bucket that is left to bucket_exact.cuh or bucket_rest.cuh is put in a row for them: the keys where the result's will be, the indices
+// in the second half of their part of the result.
+#pragma once
+
+#include <cstdint>
+
+#include "../primitives/dependent_launch.cuh"
+#include "bucket_maps.cuh"
+#include "bucket_rows.cuh"
+#include "pulled_bucket.cuh"
+
+namespace gpusort {
+
+template <class U, int kThreads, int kItems>
+struct PulledRows : BucketRows<U, kThreads, kItems> {
+  using Rows = BucketRows<U, kThreads, kItems>;
+  using Flat = typename Rows::Flat;
+  using Record = typename Rows::Record;
+  using Rows::bin_bounds;
+  using Rows::bins;
+  using Rows::bucket;
+  using Rows::counters;
+  using Rows::for_each_item;
+  using Rows::order;
+  using Rows::records;
+  using Rows::size;
+  using Rows::thread;
+  static constexpr int kLoads = 4;  // sources read at a time
+
+  using Rows::Rows;
+
+  __device__ __forceinline__ void pull(const PulledBucket<U, kThreads>& pulled, Flat (&held)[kItems], uint32_t (&indices)[kItems]) const {
+    const U* const keys = pulled.keys();
+    const uint16_t* const places = pulled.places();
+#pragma unroll
+    for (int first = 0; first < kItems; first += kLoads) {
+      if (first * kThreads >= size) continue;
+      uint32_t source[kLoads];
+#pragma unroll
+      for (int k = 0; k < kLoads; ++k) {
+        const uint32_t slot = (first + k) * kThreads + thread;
+        source[k] = load_shared(pulled.sources + (slot < size ? slot : 0) * 4);
+      }
+#pragma unroll
+      for (int k = 0; k < kLoads; ++k) {
+        const uint32_t begin = pulled.tile_begin(source[k]), at = begin + (source[k] & 0xffff);
+        held[first + k] = keys[at];
+        indices[first + k] = begin + places[at];
+      }
+    }
+  }
+
+  template <class Map>
+  __device__ __forceinline__ bool distribute(const Flat (&held)[kItems], const uint32_t (&indices)[kItems], const Map& map) const {
+    uint32_t numbers[kItems / 4];
+    Rows::count(held, map, numbers);
+    if (!Rows::scan(kMostInBin)) return false;
+    Rows::set_pads();
+    for_each_item([&](int e) {
+      const uint32_t counter = counters + map.bin(held[e]) * 4;
+      records.set(load_shared(counter) + (numbers[e / 4] >> (e % 4 * 8) & 0xff), Record{held[e], indices[e]});
+    });
+    __syncthreads();
+    Rows::template rank_and_write<Rows::kRankTogether>(
+        map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4); });
+    return true;
+  }
+
+  // As BucketRows::sort().
+  __device__ __forceinline__ BucketFate sort_held(Flat (&held)[kItems], const uint32_t (&indices)[kItems]) const {
+    Flat low = ~Flat{0}, high = 0;
+    for_each_item([&](int e) {
+      held[e] = order.flat(static_cast<U>(held[e]));
+      low = min(low, held[e]);
+      high = max(high, held[e]);
+    });
+    Rows::note_runs(thread < size ? held[0] : Flat{0});
+    Rows::reduce_range(low, high);
+    if (high - low < size / kMostPerValue || low == high) return BucketFate::kNotFlat;
+    if (order.right_between(static_cast<U>(low), static_cast<U>(high)) && !Rows::many_magnitudes(low, high)) {
+      if (Rows::has_runs()) return BucketFate::kCrowded;
+      return distribute(held, indices, FlatMap<U>(low, high, bins())) ? BucketFate::kSorted : BucketFate::kCrowded;
+    }
+    const NumberMap<U> map(bucket.arguments, order, low, high, bins());
+    if (bucket.arguments.is_float && map.possible && !Rows::has_runs() && !order.may_hold_nan(static_cast<U>(low), static_cast<U>(high)) &&
+        !Rows::holds_negative_zero(held) && distribute(held, indices, map)) {
+      return BucketFate::kSorted;
+    }
+    return BucketFate::kNotFlat;
+  }
+
+  __device__ __forceinline__ BucketFate sort(const PulledBucket<U, kThreads>& pulled) const {
+    Flat held[kItems];
+    uint32_t indices[kItems];
+    Rows::clear_counters();
+    pull(pulled, held, indices);
+    const BucketFate fate = sort_held(held, indices);
+    if (fate != BucketFate::kSorted) {
+      U* const keys_to = bucket.arguments.keys_out + bucket.offset;
+      uint32_t* const indices_to = const_cast<uint32_t*>(bucket.indices());
+      for_each_item([&](int e) {
+        keys_to[e * kThreads + thread] = order.bits(static_cast<U>(held[e]));
+        indices_to[e * kThreads + thread] = indices[e];
+      });
+    }
+    return fate;
+  }
+};
+
+template <class U, int kThreads, int kItems>
+__global__ void __launch_bounds__(kThreads, bucket_blocks_per_sm(sizeof(U), kThreads, kItems))
+    pulled_rows_kernel(const __grid_constant__ PulledArguments<U> all) {
+  using Rows = PulledRows<U, kThreads, kItems>;
+  start_after_predecessor();
+  extern __shared__ uint4 shared_memory[];
+  __shared__ BucketNotes<typename Rows::Flat> notes;
+  __shared__ PulledNotes pulled_notes;
+  const uint32_t storage = shared_address(shared_memory);
+  PulledBucket<U, kThreads> pulled(all, storage + bucket_counter_bytes(kThreads, kItems), Rows::kCapacity, pulled_notes);
+  pulled.find();
+  if (pulled.size == 0) return;
+  const BucketSpan<U> bucket(all.buckets, blockIdx.x, pulled.size, pulled.all_equal, pulled.row * all.buckets.length + pulled.begin);
+  if (bucket.all_equal) {
+    const BucketOutput<U> output(bucket);
+    pulled.for_each(Rows::kCapacity, [&](uint32_t slot, U key, uint32_t index) { output.store(slot, key, index); });
+  } else if (bucket.size > Rows::kCapacity) {
+    U* const keys_to = bucket.arguments.keys_out + bucket.offset;
+    uint32_t* const indices_to = const_cast<uint32_t*>(bucket.indices());
+    pulled.for_each(Rows::kCapacity, [&](uint32_t slot, U key, uint32_t index) {
+      keys_to[slot] = key;
+      indices_to[slot] = index;
+    });
+    if (threadIdx.x == 0) note_for_rest(all.buckets, bucket.number);
+  } else {
+    pulled.find_sources(0, bucket.size);
+    const BucketFate fate = Rows(bucket, storage, notes).sort(pulled);
+    if (fate != BucketFate::kSorted && threadIdx.x == 0) note_for_exact(all.buckets, bucket.number, fate);
+  }
+}
+
+}  // namespace gpusort

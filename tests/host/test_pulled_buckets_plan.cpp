@@ -1,0 +1,99 @@
+// csrc/plan/pulled_buckets_plan.h: every plan must cover its rows, fit its device, take enough samples, and keep its parts of the workspace
+// apart and within the budget.
+#include "../../csrc/plan/pulled_buckets_plan.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "check.h"
+#include "problems.h"
+
+namespace {
+
+using namespace gpusort;
+
+void check_shape(const SortProblem& problem, const DeviceTraits& traits, const PulledBucketsPlan& plan) {
+  using namespace pulled_shapes;
+  const int64_t tiles = plan.tiles_per_row, length = problem.length;
+  CHECK(tiles >= 1 && tiles <= kMostTiles && tiles * plan.tile_length >= length && (tiles - 1) * plan.tile_length < length);
+  CHECK(plan.tile_length % kThreads == 0 && plan.tile_length <= kThreads * items_of(problem.key.bytes));
+  CHECK(plan.buckets_per_row >= 2 && plan.buckets_per_row <= kMostBuckets && (1 << plan.levels) >= plan.buckets_per_row);
+  CHECK(plan.bucket_capacity * plan.buckets_per_row >= 2 * length);
+  CHECK(plan.samples_per_row >= 32 * plan.buckets_per_row && plan.samples_per_row % kSampleChunk == 0);
+  CHECK(plan.sample_blocks >= 1 && plan.sample_blocks <= std::max<int64_t>(traits.sm_count / problem.rows, 1));
+  if (plan.samples_per_row > kMostBucketSamples) {
+    CHECK(plan.samples_per_row % kSampleRun == 0 && plan.samples_per_row * problem.key.bytes <= kMostSampleBytes);
+  }
+  CHECK(plan.tile_shared_bytes <= plan.shared_limit && 2 * plan.shared_limit < traits.shared_bytes_per_sm);
+  // The words of the tiles' parts lie behind the sources, in the records of the bucket.
+  CHECK(plan.bucket_capacity * 4 + (tiles + 1) * 4 <= (plan.bucket_capacity + 4) * 8);
+  CHECK(plan.run_lanes >= 8 && plan.run_lanes <= 32 && (plan.run_lanes & (plan.run_lanes - 1)) == 0);
+}
+
+void check_workspace(const SortProblem& problem, const PulledBucketsPlan& plan) {
+  const int64_t rows = problem.rows, buckets = rows * plan.buckets_per_row, key_bytes = problem.key.bytes;
+  const int64_t stride = pulled_shapes::row_stride(problem.length);
+  CHECK(stride >= problem.length && stride % 8 == 0);
+  std::vector<std::pair<int64_t, int64_t>> parts = {{plan.splitters_offset, buckets * key_bytes},
+                                                    {plan.begins_offset, (buckets + rows) * 4},
+                                                    {plan.overflow_offset, bucket_overflow_words(rows, plan.buckets_per_row) * 4},
+                                                    {plan.starts_offset, rows * plan.tiles_per_row * plan.pairs() * 4},
+                                                    {plan.tile_keys_offset, rows * stride * key_bytes},
+                                                    {plan.tile_places_offset, rows * stride * 2}};
+  std::sort(parts.begin(), parts.end());
+  int64_t end = 0;
+  for (const auto& part : parts) {
+    CHECK(part.first >= end && part.first % 256 == 0);
+    end = part.first + part.second;
+  }
+  CHECK(end <= plan.workspace_bytes);
+  // The samples are there before the tiles' keys.
+  CHECK(plan.samples_offset == plan.tile_keys_offset);
+  CHECK(plan.samples_per_row <= kMostBucketSamples || plan.samples_per_row <= stride);
+  CHECK(plan.workspace_bytes <= problem.numel() * (key_bytes + 4) + 256);
+}
+
+void check_all() {
+  const int64_t lengths[] = {5600,   8192,    10007,         17409,   32000,   50257,   128256,
+                             262144, 1 << 20, (1 << 20) + 1, 2000003, 1 << 21, 4194303, 1 << 22};
+  int possible = 0;
+  for (const int key_bytes : {4, 8}) {
+    for (const int64_t rows : {1, 2, 7, 16, 128, 1000, 4000}) {
+      for (const int64_t length : lengths) {
+        for (const int sm_count : {1, 16, 132}) {
+          DeviceTraits traits;
+          traits.sm_count = sm_count;
+          const SortProblem problem = make_problem(key_bytes, rows, length);
+          const PulledBucketsPlan plan = plan_pulled_buckets(problem, traits);
+          if (!plan.possible) continue;
+          ++possible;
+          check_shape(problem, traits, plan);
+          check_workspace(problem, plan);
+        }
+      }
+    }
+  }
+  CHECK(possible > 400);
+}
+
+void check_reach() {
+  const DeviceTraits traits;
+  for (const SortProblem& problem : {make_problem(4, 1, 1 << 22), make_problem(4, 16, 1 << 22), make_problem(4, 128, 50257),
+                                     make_problem(4, 1024, 65536), make_problem(8, 1, 1 << 20), make_problem(8, 64, 128256)}) {
+    CHECK(plan_pulled_buckets(problem, traits).possible);
+  }
+  CHECK(!plan_pulled_buckets(make_problem(4, 1, (1 << 22) + 1), traits).possible);     // more buckets than a tile counts
+  CHECK(!plan_pulled_buckets(make_problem(4, 1, 1 << 20, true, 4), traits).possible);  // no room for what is left over
+  CHECK(!plan_pulled_buckets(make_problem(4, 1, 1 << 20, false, 8), traits).possible);
+  CHECK(!plan_pulled_buckets(make_problem(2, 1, 1 << 20), traits).possible);
+}
+
+}  // namespace
+
+int main() {
+  check_all();
+  check_reach();
+  return report();
+}
