@@ -1,7 +1,10 @@
 // See ambiguous_keys.h.
 //
-// The key is fetched from the input. Equal codes stand in the order of their indices, so these reads run through the input. Cost when there
-// is something to do: one read of the sorted keys, and a read and a write of those concerned.
+// The key is fetched from the input. Equal codes stand in the order of their indices, so these reads run through the input.
+//
+// Sorted keys that may be ambiguous are looked for in all of the output, except with 32-bit keys in few rows whose top digit was counted:
+// only its bins of zero and of NaN are read there, which hold hardly any other float (denormals; infinity and the largest numbers). One NaN
+// among 2^26 float32 costs 10 us, 130 where all are read (H200). Each key concerned is then read and written.
 #include "ambiguous_keys.h"
 
 #include <cuda_runtime.h>
@@ -14,16 +17,72 @@ namespace {
 
 constexpr int kThreads = 512;
 
-// Gives keys_out[i] the pattern of its key if it is ambiguous.
+constexpr uint32_t kMaxRowsByBins = 8;  // their bins are cleared by one block
+
+// Gives keys_out[i], which is `key`, the pattern of its key if it is ambiguous.
 template <class Key>
-__device__ __forceinline__ void mend_key(const PassArguments<Key>& arguments, uint64_t i) {
+__device__ __forceinline__ void mend_key(const PassArguments<Key>& arguments, uint64_t i, Key key) {
   const KeyOrder<Key>& order = arguments.order;
-  const Key ordered = order.to_ordered(arguments.keys_out[i]);
+  const Key ordered = order.to_ordered(key);
   const bool is_zero = order.zero != 0 && ordered == order.zero;
   if (!is_zero && ordered != order.clamp) return;
   const uint64_t row_start = i / arguments.length * arguments.length;
   const uint32_t index = static_cast<const uint32_t*>(arguments.indices_out)[arguments.index_bytes == 8 ? 2 * i : i];
   arguments.keys_out[i] = arguments.keys_in[row_start + index];
+}
+
+// Positions [begin, end) of all rows. All threads of the grid call.
+template <class Key>
+__device__ __forceinline__ void mend_range(const PassArguments<Key>& arguments, uint64_t begin, uint64_t end) {
+  constexpr int kAhead = 4;  // loads that do not wait for each other
+  const uint64_t step = static_cast<uint64_t>(gridDim.x) * kThreads;
+  uint64_t i = begin + static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  for (; i + (kAhead - 1) * step < end; i += kAhead * step) {
+    Key keys[kAhead];
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) keys[k] = arguments.keys_out[i + k * step];
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) mend_key(arguments, i + k * step, keys[k]);
+  }
+  for (; i < end; i += step) mend_key(arguments, i, arguments.keys_out[i]);
+}
+
+// Where the codes of a top digit stand in a sorted row.
+struct BinRange {
+  uint32_t begin, items;
+};
+
+// Mends the ranges of zero and of NaN in a row, by the bins of the top digit; the whole row where it was not counted. All threads call.
+template <class Key>
+__device__ __forceinline__ void mend_row_by_bins(const PassArguments<Key>& arguments, uint32_t row) {
+  __shared__ BinRange ranges[2];
+  __shared__ uint32_t counted;
+  const KeyOrder<Key>& order = arguments.order;
+  const uint32_t shift = (arguments.passes - 1) * kRadixBits;
+  const uint32_t zero_bin = order.code_of_ordered(order.zero) >> shift, nan_bin = order.code_of_ordered(order.clamp) >> shift;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    ranges[0] = ranges[1] = BinRange{0, 0};
+    counted = 0;
+  }
+  __syncthreads();
+  if (threadIdx.x < kRadixBins) {
+    const uint32_t bin = threadIdx.x;
+    const uint32_t items = arguments.bins[((row * arguments.passes + arguments.passes - 1) * kRadixBins + bin) * arguments.spacing];
+    atomicAdd(&counted, items);
+    if (bin < zero_bin) atomicAdd(&ranges[0].begin, items);
+    if (bin < nan_bin) atomicAdd(&ranges[1].begin, items);
+    if (bin == zero_bin) ranges[0].items = items;
+    if (bin == nan_bin) ranges[1].items = items;
+  }
+  __syncthreads();
+  const uint64_t row_start = static_cast<uint64_t>(row) * arguments.length;
+  if (counted != arguments.length) {
+    mend_range(arguments, row_start, row_start + arguments.length);
+  } else {
+#pragma unroll 1
+    for (const BinRange& range : ranges) mend_range(arguments, row_start + range.begin, row_start + range.begin + range.items);
+  }
 }
 
 template <class Key>
@@ -34,18 +93,26 @@ __global__ void __launch_bounds__(kThreads) ambiguous_keys_kernel(const __grid_c
   const int spacing = arguments.spacing;
   const bool mend = arguments.codes_meet && *control_word(control, offsetof(RadixControl, other_patterns), spacing) != 0;
   const uint64_t total = static_cast<uint64_t>(arguments.rows) * arguments.length;
-  const uint64_t step = static_cast<uint64_t>(gridDim.x) * kThreads;
-  const uint64_t first = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  uint32_t kept = kControlWords;  // until all blocks have read them
   if (mend) {
-    for (uint64_t i = first; i < total; i += step) mend_key(arguments, i);
+    if (sizeof(Key) == 4 && arguments.rows <= kMaxRowsByBins && !arguments.partial_window()) {
+      for (uint32_t row = 0; row < arguments.rows; ++row) mend_row_by_bins(arguments, row);
+      kept += arguments.rows * arguments.passes * kRadixBins;
+    } else {
+      mend_range(arguments, 0, total);
+    }
   }
   if (arguments.borrowed_begin >= total) return;
   uint32_t* upper_halves = reinterpret_cast<uint32_t*>(control);
-  for (uint64_t i = kControlWords + first; i < total - arguments.borrowed_begin; i += step) upper_halves[2 * i] = 0;
+  const uint64_t step = static_cast<uint64_t>(gridDim.x) * kThreads;
+  for (uint64_t i = kept + static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x; i < total - arguments.borrowed_begin; i += step) {
+    upper_halves[2 * i] = 0;
+  }
   __syncthreads();
   if (threadIdx.x == 0) last = atomicAdd(control_word(control, offsetof(RadixControl, finished_blocks), spacing), 1u) + 1 == gridDim.x;
   __syncthreads();
-  if (last && threadIdx.x < kControlWords) upper_halves[2 * threadIdx.x] = 0;
+  if (!last) return;
+  for (uint32_t i = threadIdx.x; i < kept; i += kThreads) upper_halves[2 * i] = 0;
 }
 
 }  // namespace
