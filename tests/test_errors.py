@@ -306,6 +306,13 @@ def test_merge_arguments(device):
     refused(ValueError, lambda: gs.merge(a, b, kernel="magic"), "kernel", "magic", "auto", "tiled")
 
 
+def test_lengths_that_do_not_add_up(device):
+    x = torch.zeros(1, dtype=torch.uint8, device=device).expand(1 << 62)
+    for call in (lambda: gs.merge(x, x), lambda: gs.merge(x, x, return_indices=True), lambda: gs.co_rank(x[:1].long(), x, x)):
+        refused(ValueError, call, "a has", 1 << 62, "b has", "fewer than 2^63 together")
+    refused(ValueError, lambda: gs.merge_by_key(x, x, x, x), "a_keys has", 1 << 62, "b_keys has", "fewer than 2^63 together")
+
+
 def test_merge_by_key_arguments(device):
     a, b = two_sorted((5, 6), torch.float32, device)
     refused(ValueError, lambda: gs.merge_by_key(a, a[:4], b, b), "a_values", 4, 5)

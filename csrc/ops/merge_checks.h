@@ -28,6 +28,12 @@ inline void check_keys(const Tensor& a, const Tensor& b, const char* a_name, con
         dtype_name(dtype_of(b)), "; they must be the same");
 }
 
+// Expanded tensors may be so long that their lengths do not add up in 64 bits.
+inline void check_lengths_add_up(int64_t a_length, int64_t b_length, const char* a_name, const char* b_name) {
+  check(a_length <= INT64_MAX - b_length, PythonError::kValue, a_name, " has ", a_length, " elements in its last dimension and ", b_name,
+        " has ", b_length, "; they must be fewer than 2^63 together");
+}
+
 // Rank 1 or more, and equal leading dims. Returns the sizes of the merged tensor.
 inline std::vector<int64_t> merged_sizes(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name) {
   std::vector<int64_t> a_sizes = sizes_of(a), b_sizes = sizes_of(b);
@@ -35,7 +41,8 @@ inline std::vector<int64_t> merged_sizes(const Tensor& a, const Tensor& b, const
         " has no dims; it must have one or more, the last being the sorted one");
   check(a_sizes.size() == b_sizes.size() && std::equal(a_sizes.begin(), a_sizes.end() - 1, b_sizes.begin()), PythonError::kValue, a_name,
         " has shape ", shape_text(a_sizes), " and ", b_name, " has shape ", shape_text(b_sizes), "; all dims but the last must be equal");
-  a_sizes.back() += b.size(b.dim() - 1);
+  check_lengths_add_up(a_sizes.back(), b_sizes.back(), a_name, b_name);
+  a_sizes.back() += b_sizes.back();
   return a_sizes;
 }
 
@@ -57,6 +64,7 @@ inline void check_co_rank(const Tensor& k, const Tensor& a, const Tensor& b) {
   check_keys(a, b, "a", "b");
   check(a.dim() == 1 && b.dim() == 1, PythonError::kValue, "a has shape ", shape_text(a.sizes()), " and b has shape ",
         shape_text(b.sizes()), "; both must have one dim");
+  check_lengths_add_up(a.size(0), b.size(0), "a", "b");
 }
 
 inline MergeKernel checked_merge_kernel(const std::string& name) {
