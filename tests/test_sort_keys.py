@@ -72,3 +72,30 @@ def test_millions_of_keys(dtype):
 def test_equal_keys_keep_their_order_in_millions(name):
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e5m2, torch.float8_e4m3fn):
         check(make(name, 1_500_007, dtype, "cuda"))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [2**20, 2_500_011])
+def test_few_zeros_and_nans_keep_their_order_in_millions(n):
+    """One key in `rare` has a pattern of its own among equals: both zeros, NaNs of two payloads and signs."""
+    for dtype, nan in ((torch.float16, 0x7E01), (torch.bfloat16, 0x7FC1)):
+        for rare in (40, 1000, 100_000):
+            bits = make("uniform", n, dtype, "cuda").view(torch.int16)
+            patterns = torch.tensor([0, -0x8000, nan, nan - 0x8000, nan + 1], dtype=torch.int32, device="cuda").to(torch.int16)
+            at = torch.randint(0, n, (n // rare + 2,), device="cuda")
+            bits[at] = patterns[torch.randint(0, len(patterns), at.shape, device="cuda")]
+            bits[0], bits[-1] = patterns[1], patterns[2]
+            for descending in BOTH:
+                check(bits.view(dtype), descending=descending)
+                check(bits.view(dtype)[1:-2], descending=descending)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [2**17, 2**17 + 5, 3_000_017])
+def test_bools_keep_their_bytes_in_millions(n):
+    for name in ("uniform", "random_bits", "few_bits", "runs", "all_equal"):
+        x = make(name, n, torch.bool, "cuda")
+        for descending in BOTH:
+            check(x, descending=descending)
+            check(x[3:], descending=descending)
+    check(torch.zeros(n, dtype=torch.bool, device="cuda"))

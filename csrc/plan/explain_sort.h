@@ -177,9 +177,16 @@ inline SortExplanation explain_radix(const SortProblem& problem, const RadixPlan
   const bool apart = key_bytes == 8 || plan.wide;
   const int64_t record_bytes = !plan.indexed ? key_bytes : !apart ? 8 : key_bytes + (plan.wide ? 8 : 4);
   const int64_t records = problem.numel() * record_bytes;
-  if (plan.counted) {
+  if (plan.bool_keys.used) {
+    result.note = "the values are written from the count alone, unless there are other bytes than 0 and 1";
+    const int64_t tile = int64_t{kBoolKeysThreads} * kBoolKeysRounds * 16;
+    result.steps = {{"count True", plan.bool_keys.blocks, kBoolKeysThreads, 0, 0, input_bytes(problem), 0},
+                    {"write False and True", plan.bool_keys.blocks, kBoolKeysThreads, tile, 0, 0, output_bytes(problem)}};
+    return result;
+  }
+  if (plan.counting.used) {
     result.note = "the values are written from the counts alone, unless several are equal in the order";
-    result.steps = {{"count values", plan.grid[0], 1024, 0, kCountingSharedBytes, input_bytes(problem), 0},
+    result.steps = {{"count values", plan.counting.blocks, 1024, 0, kCountingSharedBytes, input_bytes(problem), 0},
                     {"write runs of equal keys", plan.grid[0] * int64_t{8}, 256, 0, 0, 0, output_bytes(problem)}};
     if (problem.rows > 1) result.note += "; one row after the other";
     return result;

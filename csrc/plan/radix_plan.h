@@ -18,7 +18,9 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "bool_keys_plan.h"
 #include "byte_sort_plan.h"
+#include "counting_plan.h"
 #include "sort_problem.h"
 
 namespace gpusort {
@@ -86,20 +88,14 @@ constexpr int radix_shared_bytes(const TileShape& shape, int staged_bytes) {
   return shape.threads / shape.lanes * kRadixBins * 4 + kPassScratchBytes + shape.tile_items() * staged_bytes;
 }
 
-// Counters of all patterns of 16 bits, two to a word (cuda/radix/counting_sort_16.h). Adding up the counters of all blocks takes as long as
-// a few passes over 2^20 keys, and that for every row.
-constexpr int kCountingSharedBytes = 1 << 17;
-constexpr int64_t kCountedTile = 1 << 15;
-constexpr int64_t kMinCountedLength = int64_t{1} << 20;
-constexpr int64_t kMinCountedLengthOfRows = int64_t{1} << 22;
-
 struct RadixPlan {
   int passes = 0;  // slots; 0 when no bit is to be sorted by (the outputs are then a copy of the keys and 0, 1, 2, ...)
   bool indexed = true;
   bool wide = false;               // 64-bit positions: rows beyond kMaxNarrowLength
   bool may_use_low_words = false;  // 64-bit integers: sorted as 32-bit keys if the histogram finds one high word in each row
-  bool counted = false;            // 16-bit keys alone, by counting: no slots
+  CountingPlan counting;           // where used: 16-bit keys alone, by counting: no slots
   ByteSortPlan byte_sort;          // where used: 8-bit keys with indices, in one row: no slots
+  BoolKeysPlan bool_keys;          // where used: bools alone, in one row: no slots
   TileClass tile_class = TileClass::kLarge;
   int64_t tiles_per_row[3] = {0, 0, 0};  // by PassKind
   int grid[3] = {0, 0, 0};               // persistent blocks
@@ -126,11 +122,10 @@ struct RadixPlan {
   int64_t records_offset = -1;         // records of the workspace buffer (64-bit and wide keys: keys alone)
   int64_t record_indices_offset = -1;  // their indices where they are kept apart
   int64_t second_records_offset = -1;  // records (or keys alone) of the other buffer where the outputs can not hold them
-  int64_t counts_offset = -1;          // counted: a word for each pattern
-  int64_t runs_offset = -1;            // counted: where the runs of equal keys end
-  int64_t run_patterns_offset = -1;    // counted: what they consist of
-  int64_t tile_marks_offset = -1;      // counted: a byte for each tile of the input, see cuda/radix/equal_codes.h
   int64_t workspace_bytes = 0;
+
+  // Is there a sort of its own for these keys?
+  bool without_slots() const { return counting.used || byte_sort.used || bool_keys.used; }
 
   int64_t tiles(PassKind kind, int64_t rows) const { return rows * tiles_per_row[static_cast<int>(kind)]; }
 
@@ -221,46 +216,20 @@ inline bool previewed(const SortProblem& problem) {
   return problem.key.bytes >= 4 && problem.rows == 1 && problem.whole_key() && problem.length >= kMinPreviewedLength;
 }
 
-inline bool counting_is_faster(const SortProblem& problem, const DeviceTraits& device) {
-  return problem.key.bytes == 2 && problem.indices_out == nullptr && problem.whole_key() &&
-         problem.length >= (problem.rows == 1 ? kMinCountedLength : kMinCountedLengthOfRows) &&
-         device.shared_bytes_per_block >= kCountingSharedBytes;
-}
-
-inline RadixPlan plan_counting_sort_16(const SortProblem& problem, const DeviceTraits& device) {
-  using namespace radix_plan_detail;
-  constexpr int64_t kPatterns = 1 << 16;
-  RadixPlan plan;
-  plan.counted = true;
-  plan.indexed = false;
-  plan.grid[0] = device.sm_count;
-  Slicer slicer;
-  plan.control_offset = slicer.take(kControlBytes);
-  plan.counts_offset = slicer.take(kPatterns * 4);
-  plan.cleared_bytes = slicer.used;
-  plan.runs_offset = slicer.take(kPatterns * 4);
-  plan.run_patterns_offset = slicer.take(kPatterns * 2);
-  plan.tile_marks_offset = slicer.take(ceil_div(problem.length, kCountedTile));
-  plan.workspace_bytes = slicer.used;
-  return plan;
-}
-
-inline RadixPlan plan_by_byte_sort(const ByteSortPlan& byte_sort, const DeviceTraits& device) {
-  RadixPlan plan;
-  plan.byte_sort = byte_sort;
-  plan.grid[0] = device.sm_count;
-  plan.workspace_bytes = byte_sort.workspace_bytes;
-  return plan;
-}
-
 // Needs rows >= 1, length >= 1, 0 <= begin_bit <= end_bit <= key bits, and at least one output. `max_narrow_length` is for tests of the
 // wide form.
 inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits& device, int64_t max_narrow_length = kMaxNarrowLength) {
   using namespace radix_plan_detail;
   if (problem.length <= max_narrow_length) {
-    if (counting_is_faster(problem, device)) return plan_counting_sort_16(problem, device);
-    const ByteSortPlan byte_sort = plan_byte_sort(problem, device, kControlBytes);
-    if (byte_sort.used) return plan_by_byte_sort(byte_sort, device);
+    RadixPlan plan;
+    plan.grid[0] = device.sm_count;
+    plan.counting = plan_counting_sort(problem, device);
+    plan.byte_sort = plan_byte_sort(problem, device, kControlBytes);
+    plan.bool_keys = plan_bool_keys(problem, device);
+    plan.indexed = problem.indices_out != nullptr;
+    // At most one is used; the others need no memory.
+    plan.workspace_bytes = plan.counting.workspace_bytes + plan.byte_sort.workspace_bytes + plan.bool_keys.workspace_bytes;
+    if (plan.without_slots()) return plan;
   }
   RadixPlan plan;
   const int key_bytes = problem.key.bytes;

@@ -198,6 +198,10 @@ def run_several_keys():
         x = make(name, 1 << 20, dtype)
         assert_values(x, gs.sort_keys(x.cuda()).cpu(), stable_order(x), -1, f"counted {name}")
         calls += 1
+    for name in ("uniform", "random_bits"):
+        x = make(name, 150_001, torch.bool)
+        assert_values(x, gs.sort_keys(x.cuda()).cpu(), stable_order(x), -1, f"bools, {name}")
+        calls += 1
     ids = make("ids_below_64", 150_001, torch.int64)
     values, indices = gs.radix_sort(ids.cuda())
     assert_stable_sort(ids, (values.cpu(), indices.cpu()))

@@ -93,16 +93,57 @@ void check_tiles(const SortProblem& problem, const DeviceTraits& device, const R
   CHECK(plan.histogram_chunk >= 4096 && plan.histogram_chunk * problem.key.bytes <= 65536);
 }
 
-// 65536 counters, the ends of as many runs, their patterns, and a mark for every whole tile of the input.
-void check_counting(const SortProblem& problem, const RadixPlan& plan) {
-  CHECK(plan.cleared_bytes >= plan.counts_offset + 65536 * 4);
-  CHECK(plan.counts_offset >= 256 && plan.counts_offset % 256 == 0);
-  CHECK(plan.runs_offset >= plan.cleared_bytes && plan.runs_offset % 256 == 0);
-  CHECK(plan.run_patterns_offset >= plan.runs_offset + 65536 * 4 && plan.run_patterns_offset % 256 == 0);
-  CHECK(plan.tile_marks_offset >= plan.run_patterns_offset + 65536 * 2 && plan.tile_marks_offset % 256 == 0);
-  CHECK(plan.workspace_bytes >= plan.tile_marks_offset + problem.length / kCountedTile);
-  CHECK(plan.workspace_bytes < 1 << 20);
-  CHECK(plan.grid[0] >= 1);
+// 65536 counters, the ends of as many runs, their patterns, and for floats what is known of zeros and NaNs. Every vector has its block.
+void check_counting(const SortProblem& problem, const DeviceTraits& device, const RadixPlan& plan) {
+  const CountingPlan& counting = plan.counting;
+  const Slices slices = {{0, 1024},
+                         {counting.counts_offset, 65536 * 4},
+                         {counting.runs_offset, 65536 * 4},
+                         {counting.patterns_offset, 65536 * 2},
+                         {counting.findings_offset, int64_t{counting.blocks} * 12},
+                         {counting.lists_offset, counting.blocks * counting.list_capacity * 4}};
+  CHECK(check_slices(slices) <= counting.workspace_bytes && counting.workspace_bytes == plan.workspace_bytes);
+  CHECK(counting.cleared_bytes == counting.counts_offset + 65536 * 4);
+  CHECK(counting.blocks >= 1 && counting.blocks <= device.sm_count && plan.grid[0] == device.sm_count);
+  CHECK(counting.vectors_per_block % 32 == 0);
+  CHECK(counting.blocks * counting.vectors_per_block >= problem.length / 8);
+  CHECK((counting.blocks - 1) * counting.vectors_per_block < problem.length / 8);
+  CHECK((counting.list_capacity != 0) == (problem.key.kind == KeyKind::kFloat));
+  CHECK(plan.workspace_bytes < (1 << 20) + problem.length * 2 / 32);  // lists: at most a 32nd of the keys
+}
+
+// Every vector has its block, wherever the first key lies.
+void check_bool_keys() {
+  const DeviceTraits device;
+  SortProblem problem = make_problem(1, 1, 1, true, 0);
+  problem.key.kind = KeyKind::kBool;
+  for (int64_t length : {int64_t{1} << 17, int64_t{1} << 20, (int64_t{1} << 20) + 15, int64_t{1} << 26, kMaxNarrowLength}) {
+    problem.length = length;
+    const RadixPlan plan = plan_radix_sort(problem, device);
+    CHECK(plan.bool_keys.used && plan.without_slots() && !plan.indexed);
+    CHECK(plan.bool_keys.vectors_per_block % 32 == 0);
+    CHECK(plan.bool_keys.blocks * plan.bool_keys.vectors_per_block >= (length + 15 + 15) / 16);
+    CHECK(plan.bool_keys.blocks >= 1 && plan.bool_keys.blocks <= 2 * device.sm_count);
+    CHECK(plan.workspace_bytes == plan.bool_keys.blocks * 4);
+  }
+  for (int64_t length : {(int64_t{1} << 17) - 1, kMaxNarrowLength + 1}) {
+    problem.length = length;
+    CHECK(!plan_radix_sort(problem, device).bool_keys.used);
+  }
+  problem.length = 1 << 20;
+  problem.rows = 2;
+  CHECK(!plan_radix_sort(problem, device).bool_keys.used);
+  problem.rows = 1;
+  problem.end_bit = 7;
+  CHECK(!plan_radix_sort(problem, device).bool_keys.used);
+  problem = make_problem(1, 1, 1 << 20, true, 8);
+  problem.key.kind = KeyKind::kBool;
+  CHECK(!plan_radix_sort(problem, device).bool_keys.used);
+  problem = make_problem(2, 1, (1 << 26) + 3, true, 0);
+  problem.key.kind = KeyKind::kFloat;
+  check_counting(problem, device, plan_radix_sort(problem, device));
+  problem.length = 1 << 20;
+  check_counting(problem, device, plan_radix_sort(problem, device));
 }
 
 // One partition: its tables, and the tiles in groups.
@@ -144,9 +185,9 @@ void check_all_shapes() {
           const SortProblem problem = make_problem(key_bytes, rows, length, keys, index_bytes);
           const RadixPlan plan = plan_radix_sort(problem, device);
           const int64_t shortest_counted = int64_t{1} << (rows == 1 ? 20 : 22);
-          CHECK(plan.counted == (key_bytes == 2 && index_bytes == 0 && length >= shortest_counted && length <= kMaxNarrowLength));
-          if (plan.counted) {
-            check_counting(problem, plan);
+          CHECK(plan.counting.used == (key_bytes == 2 && index_bytes == 0 && length >= shortest_counted && length <= kMaxNarrowLength));
+          if (plan.counting.used) {
+            check_counting(problem, device, plan);
             continue;
           }
           CHECK(plan.byte_sort.used ==
@@ -290,6 +331,7 @@ int main() {
   check_high_word_samples();
   check_preview();
   check_byte_sort_choice();
+  check_bool_keys();
   check_tile_choice();
   return report();
 }

@@ -6,12 +6,13 @@
 
 #include <cstdint>
 
-#include "../../plan/radix_plan.h"
+#include "../../plan/counting_plan.h"
 #include "../../plan/sort_problem.h"
 
 namespace gpusort {
 
-// Needs plan.counted.
-cudaError_t launch_counting_sort_16(const SortProblem& problem, const RadixPlan& plan, void* workspace, cudaStream_t stream);
+// Needs plan.used.
+cudaError_t launch_counting_sort_16(const SortProblem& problem, const CountingPlan& plan, int sm_count, void* workspace,
+                                    cudaStream_t stream);
 
 }  // namespace gpusort

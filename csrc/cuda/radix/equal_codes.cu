@@ -1,292 +1,283 @@
 // See equal_codes.h.
 //
-// A stable partition of two classes, zeros and clamped keys (NaNs, True), out of each row: blocks take contiguous ranges of tiles, a tile
-// being a part of one row. The first kernel marks the tiles that have keys of the classes, and counts each block's in the last row of its
-// range. The second one knows from these counts where in its class each of its keys stands, gathers the keys of a marked tile in shared
-// memory and writes them there; where a class begins in the sorted row is found by a search for its code, 32 places at a time. Other blocks
-// may write meanwhile, but nobody changes a code. Cost when there is something to do: a read of the input, a read of the tiles that are
-// marked, one write of the keys of both classes.
+// A stable partition of two classes, zeros and clamped keys (NaNs, True), out of each row: every warp takes a contiguous share of the keys,
+// so none has to wait for another.
+//
+//   find    counts the keys of the classes in each share, and lists them, until the list is full. One more block looks where the classes
+//           begin in the sorted row, by a search for their codes
+//   write   knows from the counts of the warps before it where in its class each key of a share goes. A share whose list was long enough is
+//           written from the list; else it is read again
+//
+// Cost when there is something to do: a read of the input; a second read of the shares that have many keys of the classes; one write of the
+// keys of both classes.
 #include "equal_codes.h"
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
+#include "../primitives/block_scan.cuh"
+#include "../primitives/dependent_launch.cuh"
+#include "class_shares.cuh"
 #include "key_vector.cuh"
 #include "radix_control.cuh"
 
 namespace gpusort {
 namespace {
 
-constexpr int kThreads = 512;
-constexpr int kWarps = kThreads / 32;
-constexpr int kRounds = 4;  // vectors of each thread in a tile
-constexpr uint32_t kTileBytes = kThreads * kRounds * 16;
+constexpr uint32_t kNotListed = ~0u;
 
-// Which keys of one vector belong to the classes: one bit each.
-struct ClassMasks {
-  uint32_t zeros = 0;
-  uint32_t clamped = 0;
-};
+// ---- find ---------------------------------------------------------------------------------------------------------------------------
 
-// The tiles, and how they are shared out. The first tile of a row begins at the 16-byte boundary at or before the row.
 template <class Key>
-struct InputTiles {
-  static constexpr int kPerVector = 16 / sizeof(Key);
-  static constexpr uint32_t kItems = kTileBytes / sizeof(Key);
-
-  const PassArguments<Key>& arguments;
-  Key magnitude;  // the bits but for a float's sign
-  Key most;       // keys in no class: (magnitude - 1) is smaller. Others may be in one
-  uint64_t per_row;
-  uint64_t begin, end;  // of this block
-
-  __device__ __forceinline__ explicit InputTiles(const PassArguments<Key>& a) : arguments(a) {
-    per_row = (static_cast<uint64_t>(a.length) + kPerVector - 1) / kItems + 1;
-    const KeyOrder<Key>& order = arguments.order;
-    magnitude = static_cast<Key>(static_cast<Key>(~Key{0}) >> (order.zero != 0 ? 1 : 0));
-    most = static_cast<Key>(order.clamp - order.zero - 1);
-    begin = begin_of_block(blockIdx.x);
-    end = begin_of_block(blockIdx.x + 1);
+__global__ void __launch_bounds__(kClassThreads, 4) find_classes_kernel(const __grid_constant__ ClassArguments<Key> arguments) {
+  start_after_predecessor();
+  __shared__ uint2 sums[kClassWarps];
+  if (arguments.pass.control->other_patterns == 0) return;
+  const ClassShare<Key> share(arguments);
+  const uint32_t thread = threadIdx.x, lane = thread % 32;
+  if (blockIdx.x + 1 == gridDim.x) {
+    if (thread >= 32 || arguments.pass.rows != 1) return;
+    const uint32_t start = share.search(arguments.pass.keys_out);
+    if (lane % 16 == 0) arguments.starts[lane / 16] = start;
+    return;
   }
-
-  __device__ __forceinline__ uint64_t begin_of_block(uint32_t block) const { return per_row * arguments.rows * block / gridDim.x; }
-  __device__ __forceinline__ const Key* row(uint64_t number) const { return arguments.keys_in + number * arguments.length; }
-
-  __device__ __forceinline__ uint32_t misalignment(const Key* row) const {
-    return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(row) & 15) / sizeof(Key);
-  }
-
-  // Position in the row of the first key of this thread's vector; may lie before the row.
-  __device__ __forceinline__ int64_t vector_position(uint64_t tile, const Key* row, int round) const {
-    const uint64_t first = tile % per_row * kItems + (round * kThreads + threadIdx.x) * kPerVector;
-    return static_cast<int64_t>(first) - misalignment(row);
-  }
-
-  // Does the tile lie in its row as a whole?
-  __device__ __forceinline__ bool inside(uint64_t tile, const Key* row) const {
-    const int64_t first = static_cast<int64_t>(tile % per_row * kItems) - misalignment(row);
-    return first >= 0 && first + kItems <= arguments.length;
-  }
-
-  // What is known before: may the tile have keys of the classes?
-  __device__ __forceinline__ bool suspected(uint64_t tile, const SuspectSpans& suspects) const {
-    if (suspects.marks == nullptr) return true;
-    const uint64_t before = misalignment(arguments.keys_in) == 0 ? 0 : 16;  // bytes of the tiles before the first span
-    const uint64_t first = tile * kTileBytes;
-    if (first < before) return true;
-    const uint64_t first_span = (first - before) / suspects.bytes, last_span = (first - before + kTileBytes - 1) / suspects.bytes;
-    return last_span >= suspects.spans || (suspects.marks[first_span] | suspects.marks[last_span]) != 0;
-  }
-
-  __device__ __forceinline__ void classify(Key bits, int i, ClassMasks& masks) const {
-    const KeyOrder<Key>& order = arguments.order;
-    const Key ordered = order.to_ordered(bits);
-    if (order.zero != 0 && static_cast<Key>(order.zero - ordered) <= 1) masks.zeros |= 1u << i;
-    if (ordered >= order.clamp) masks.clamped |= 1u << i;
-  }
-
-  __device__ __forceinline__ ClassMasks masks_of(const uint4& vector) const {
-    ClassMasks masks;
-    bool any = false;
-#pragma unroll
-    for (int i = 0; i < kPerVector; ++i) any |= static_cast<Key>((key_of_vector<Key>(vector, i) & magnitude) - 1) >= most;
-    if (!any) return masks;
-#pragma unroll
-    for (int i = 0; i < kPerVector; ++i) classify(key_of_vector<Key>(vector, i), i, masks);
-    return masks;
-  }
-
-  // This thread's vectors, and which of their keys belong to the classes.
-  __device__ __forceinline__ void read(uint64_t tile, const Key* row, uint4 (&vectors)[kRounds], ClassMasks (&masks)[kRounds]) const {
-    if (inside(tile, row)) {
-#pragma unroll
-      for (int round = 0; round < kRounds; ++round)
-        vectors[round] = *reinterpret_cast<const uint4*>(row + vector_position(tile, row, round));
-#pragma unroll
-      for (int round = 0; round < kRounds; ++round) masks[round] = masks_of(vectors[round]);
-    } else {
-#pragma unroll
-      for (int round = 0; round < kRounds; ++round) {
-        const int64_t position = vector_position(tile, row, round);
-        masks[round] = ClassMasks{};
+  constexpr int kRounds = ClassShare<Key>::kRounds;
+  Key* list = arguments.lists + static_cast<uint64_t>(share.warp) * arguments.capacity;
+  uint2 counts = make_uint2(0, 0);  // of this lane, in one row
+  uint32_t listed = 0;
+  uint64_t row_begin = 0;  // of the share's last row
+  for (uint64_t at = share.begin; at < share.end;) {
+    const uint64_t row = share.row_of(at), row_end = min((row + 1) * arguments.per_row, share.end);
+    row_begin = row * arguments.per_row;
+    counts = make_uint2(0, 0);
 #pragma unroll 1
-        for (int i = 0; i < kPerVector; ++i) {
-          if (position + i >= 0 && position + i < arguments.length) classify(row[position + i], i, masks[round]);
-        }
-      }
-    }
-  }
-};
-
-// What the first kernel leaves to the second one.
-struct Findings {
-  uint2* block_counts;  // of both classes
-  uint8_t* tile_marks;  // 1: has keys of the classes
-};
-
-// The sum of `value` over the block, for all threads; `sums` has one word per warp.
-__device__ __forceinline__ uint32_t block_sum(uint32_t value, uint32_t* sums) {
-  value = __reduce_add_sync(~0u, value);
-  __syncthreads();
-  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
-  __syncthreads();
-  uint32_t sum = 0;
-#pragma unroll
-  for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp];
-  return sum;
-}
-
-template <class Key>
-__global__ void __launch_bounds__(kThreads)
-    count_classes_kernel(const __grid_constant__ PassArguments<Key> arguments, const SuspectSpans suspects, const Findings findings) {
-  __shared__ uint32_t sums[kWarps];
-  if (arguments.control->other_patterns == 0) return;
-  const InputTiles<Key> tiles(arguments);
-  uint64_t current = ~uint64_t{0};
-  uint2 counts = make_uint2(0, 0);
-  for (uint64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    const uint64_t number = tile / tiles.per_row;
-    if (number != current) counts = make_uint2(0, 0);
-    current = number;
-    bool any = false;
-    if (tiles.suspected(tile, suspects)) {
+    for (; at < row_end; at += ClassShare<Key>::kBatchVectors) {
       uint4 vectors[kRounds];
       ClassMasks masks[kRounds];
-      tiles.read(tile, tiles.row(number), vectors, masks);
-      const uint2 before = counts;
+      share.load(at, row_end, row, vectors, masks);
+      uint32_t found = 0;
 #pragma unroll
       for (int round = 0; round < kRounds; ++round) {
         counts.x += __popc(masks[round].zeros);
         counts.y += __popc(masks[round].clamped);
+        found |= masks[round].zeros | masks[round].clamped;
       }
-      any = __syncthreads_or(counts.x != before.x || counts.y != before.y) != 0;
+      if (listed > arguments.capacity || !__any_sync(~0u, found != 0)) continue;
+#pragma unroll
+      for (int round = 0; round < kRounds; ++round) {
+        const uint32_t mask = masks[round].zeros | masks[round].clamped;
+        const uint32_t inclusive = warp_inclusive_scan(static_cast<uint32_t>(__popc(mask)));
+        uint32_t place = listed + inclusive - __popc(mask);
+#pragma unroll
+        for (int i = 0; i < ClassShare<Key>::kPerVector; ++i) {
+          if ((mask >> i & 1) == 0) continue;
+          if (place < arguments.capacity) list[place] = key_of_vector<Key>(vectors[round], i);
+          ++place;
+        }
+        listed += __shfl_sync(~0u, inclusive, 31);
+      }
     }
-    if (threadIdx.x == 0) findings.tile_marks[tile] = any;
+    at = row_end;
   }
-  counts.x = block_sum(counts.x, sums);
-  counts.y = block_sum(counts.y, sums);
-  if (threadIdx.x == 0) findings.block_counts[blockIdx.x] = counts;
+  counts.x = __reduce_add_sync(~0u, counts.x);
+  counts.y = __reduce_add_sync(~0u, counts.y);
+  if (lane == 0) {
+    arguments.warp_counts[share.warp] = counts;
+    arguments.listed[share.warp] = share.begin == share.end || share.in_one_row() ? listed : kNotListed;
+    sums[thread / 32] = counts;
+  }
+  __syncthreads();
+  if (thread != 0) return;
+  // The warps whose shares reach into the last row of the block's.
+  const uint64_t block_end = share.begin_of(share.warp + kClassWarps);
+  uint2 sum = make_uint2(0, 0);
+  const uint64_t last_row = block_end == 0 ? 0 : share.row_of(block_end - 1) * arguments.per_row;
+  for (uint32_t w = 0; w < kClassWarps; ++w) {
+    if (share.begin_of(share.warp + w + 1) <= last_row) continue;
+    sum.x += sums[w].x;
+    sum.y += sums[w].y;
+  }
+  arguments.block_counts[blockIdx.x] = sum;
 }
 
-// How many keys of a sorted row have a smaller code. All lanes of a warp call.
-template <class Key>
-__device__ uint32_t count_before(const KeyOrder<Key>& order, const Key* keys, uint32_t length, Key code) {
-  const uint32_t lane = threadIdx.x % 32;
-  uint32_t low = 0, high = length;  // keys before `low` are smaller, keys from `high` on are not
-  while (low < high) {
-    const uint32_t step = (high - low - 1) / 32 + 1;
-    const uint32_t probe = low + lane * step;
-    const uint32_t smaller = __popc(__ballot_sync(~0u, probe < high && order.code(keys[probe]) < code));  // the first so many lanes
-    high = min(high, low + smaller * step);
-    if (smaller != 0) low += (smaller - 1) * step + 1;
-  }
-  return low;
-}
+// ---- write --------------------------------------------------------------------------------------------------------------------------
 
 template <class Key>
-__global__ void __launch_bounds__(kThreads, 2)
-    write_classes_kernel(const __grid_constant__ PassArguments<Key> arguments, const Findings findings) {
-  __shared__ uint32_t sums[kWarps];
-  __shared__ uint32_t warp_counts[kRounds * kWarps];  // of one tile, in the order of the keys: zeros, and clamped keys from bit 16 on
-  __shared__ uint32_t class_starts[2];
-  __shared__ Key gathered[InputTiles<Key>::kItems];  // of one tile: zeros, then clamped keys
-  static_assert(InputTiles<Key>::kItems < 65536, "two counts share a word");
-  if (arguments.control->other_patterns == 0) return;
-  const KeyOrder<Key>& order = arguments.order;
-  const InputTiles<Key> tiles(arguments);
-  const uint32_t thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  uint64_t current = ~uint64_t{0};
-  uint32_t next_zero = 0, next_clamped = 0;  // positions in the row
-  for (uint64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    if (findings.tile_marks[tile] == 0) continue;
-    const uint64_t number = tile / tiles.per_row;
-    const Key* row = tiles.row(number);
-    Key* row_out = arguments.keys_out + number * arguments.length;
-    if (number != current) {
-      uint2 before = make_uint2(0, 0);  // keys of this row in the ranges of blocks before this one
-      const uint64_t row_begin = number * tiles.per_row;
-      if (row_begin < tile) {
-        for (uint32_t block = thread; block < blockIdx.x; block += kThreads) {
-          if (tiles.begin_of_block(block + 1) <= row_begin) continue;
-          before.x += findings.block_counts[block].x;
-          before.y += findings.block_counts[block].y;
+struct ClassWriter {
+  static constexpr int kPerVector = ClassShare<Key>::kPerVector, kRounds = ClassShare<Key>::kRounds;
+  static constexpr uint32_t kBatchItems = ClassShare<Key>::kBatchVectors * kPerVector;
+  // Of a warp: zeros and clamped keys of a batch, each aligned like their place in the output.
+  static constexpr uint32_t kStaged = kBatchItems + 4 * kPerVector;
+
+  const ClassShare<Key>& share;
+  Key* staged;
+  uint64_t next[2];  // where the next zero and the next clamped key go
+
+  // Keys of the classes in the row of vector `from` that lie in shares before this warp's.
+  __device__ __forceinline__ void add_counts_before(uint64_t row_begin) {
+    const ClassArguments<Key>& arguments = share.arguments;
+    const uint32_t lane = threadIdx.x % 32;
+    uint2 before = make_uint2(0, 0);
+#pragma unroll 4
+    for (uint32_t block = lane; block < blockIdx.x; block += 32) {
+      if (share.begin_of((block + 1) * kClassWarps) <= row_begin) continue;
+      before.x += arguments.block_counts[block].x;
+      before.y += arguments.block_counts[block].y;
+    }
+    const uint32_t warp = blockIdx.x * kClassWarps + lane;
+    if (warp < share.warp && share.begin_of(warp + 1) > row_begin) {
+      before.x += arguments.warp_counts[warp].x;
+      before.y += arguments.warp_counts[warp].y;
+    }
+    next[0] += __reduce_add_sync(~0u, before.x);
+    next[1] += __reduce_add_sync(~0u, before.y);
+  }
+
+  __device__ __forceinline__ void write_list(uint32_t count) {
+    const uint32_t lane = threadIdx.x % 32;
+    const Key* list = share.arguments.lists + static_cast<uint64_t>(share.warp) * share.arguments.capacity;
+#pragma unroll 1
+    for (uint32_t i = lane; i - lane < count; i += 32) {
+      const bool valid = i < count;
+      const Key key = valid ? list[i] : Key{0};
+      const bool zero = valid && share.is_zero(key);
+      const uint32_t zeros = __ballot_sync(~0u, zero), clamped = __ballot_sync(~0u, valid && !zero);
+      const uint32_t below = (1u << lane) - 1;
+      if (valid) share.pass.keys_out[zero ? next[0] + __popc(zeros & below) : next[1] + __popc(clamped & below)] = key;
+      next[0] += __popc(zeros);
+      next[1] += __popc(clamped);
+    }
+  }
+
+  __device__ __forceinline__ uint32_t misaligned(uint64_t place) const {
+    return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(share.pass.keys_out + place) & 15) / sizeof(Key);
+  }
+
+  // From staged[misaligned(place), ...] on, `base` being a multiple of 16 bytes.
+  __device__ __forceinline__ void copy_out(uint32_t base, uint64_t place, uint32_t count) const {
+    const uint32_t lane = threadIdx.x % 32, shift = misaligned(place);
+    const Key* source = staged + base;
+    Key* target = share.pass.keys_out + place - shift;  // aligned
+    const uint32_t end = shift + count;
+#pragma unroll 1
+    for (uint32_t at = lane * kPerVector; at < end; at += 32 * kPerVector) {
+      if (at >= shift && at + kPerVector <= end) {
+        *reinterpret_cast<uint4*>(target + at) = *reinterpret_cast<const uint4*>(source + at);
+        continue;
+      }
+#pragma unroll 1
+      for (uint32_t i = max(at, shift); i < min(at + kPerVector, end); ++i) target[i] = source[i];
+    }
+  }
+
+  // The keys of one row, vectors `at` to `row_end`.
+  __device__ __forceinline__ void write_row(uint64_t at, uint64_t row_end, uint64_t row) {
+#pragma unroll 1
+    for (; at < row_end; at += ClassShare<Key>::kBatchVectors) {
+      uint4 vectors[kRounds];
+      ClassMasks masks[kRounds];
+      share.load(at, row_end, row, vectors, masks);
+      uint32_t before[kRounds], total = 0;
+#pragma unroll
+      for (int round = 0; round < kRounds; ++round) {
+        const uint32_t inclusive = warp_inclusive_scan(masks[round].counts());
+        before[round] = total + inclusive - masks[round].counts();
+        total += __shfl_sync(~0u, inclusive, 31);
+      }
+      if (total == 0) continue;
+      const uint32_t zeros = total & 0xffff, clamped = total >> 16;
+      const uint32_t zeros_from = misaligned(next[0]);
+      const uint32_t base = (zeros_from + zeros + kPerVector - 1) / kPerVector * kPerVector;
+      const uint32_t clamped_from = base + misaligned(next[1]);
+#pragma unroll
+      for (int round = 0; round < kRounds; ++round) {
+        uint32_t zero_at = zeros_from + (before[round] & 0xffff), clamped_at = clamped_from + (before[round] >> 16);
+#pragma unroll
+        for (int i = 0; i < kPerVector; ++i) {
+          const Key key = key_of_vector<Key>(vectors[round], i);
+          if (masks[round].zeros >> i & 1) staged[zero_at++] = key;
+          if (masks[round].clamped >> i & 1) staged[clamped_at++] = key;
         }
       }
-      if (warp < 2) {
-        const Key code = order.code_of_ordered(warp == 0 ? order.zero : order.clamp);
-        const uint32_t start = warp == 0 && order.zero == 0 ? 0 : count_before(order, row_out, arguments.length, code);
-        if (lane == 0) class_starts[warp] = start;
-      }
-      before.x = block_sum(before.x, sums);
-      before.y = block_sum(before.y, sums);
-      next_zero = class_starts[0] + before.x;
-      next_clamped = class_starts[1] + before.y;
-      current = number;
+      __syncwarp();
+      copy_out(0, next[0], zeros);
+      copy_out(base, next[1], clamped);
+      __syncwarp();
+      next[0] += zeros;
+      next[1] += clamped;
     }
-    uint4 vectors[kRounds];
-    ClassMasks masks[kRounds];
-    uint32_t own_before[kRounds];
-    tiles.read(tile, row, vectors, masks);
-#pragma unroll
-    for (int round = 0; round < kRounds; ++round) {
-      const uint32_t count = __popc(masks[round].zeros) | __popc(masks[round].clamped) << 16;
-      uint32_t sum = count;
-#pragma unroll
-      for (int distance = 1; distance < 32; distance *= 2) {
-        const uint32_t other = __shfl_up_sync(~0u, sum, distance);
-        if (lane >= distance) sum += other;
-      }
-      own_before[round] = sum - count;
-      if (lane == 31) warp_counts[round * kWarps + warp] = sum;
+  }
+};
+
+template <class Key>
+__global__ void __launch_bounds__(kClassThreads, 4) write_classes_kernel(const __grid_constant__ ClassArguments<Key> arguments) {
+  start_after_predecessor();
+  using Writer = ClassWriter<Key>;
+  static_assert(Writer::kBatchItems < 65536, "two counts share a word");
+  __shared__ __align__(16) Key staged[kClassWarps][Writer::kStaged];
+  static_assert(Writer::kStaged * sizeof(Key) % 16 == 0, "every warp's begins at a multiple of 16 bytes");
+  const PassArguments<Key>& pass = arguments.pass;
+  if (pass.control->other_patterns == 0) return;
+  const ClassShare<Key> share(arguments);
+  if (share.begin == share.end) return;
+  const uint32_t listed = arguments.listed[share.warp];
+  if (listed == 0) return;
+  Writer writer{share, staged[threadIdx.x / 32], {0, 0}};
+  bool first = true;
+  for (uint64_t at = share.begin; at < share.end; first = false) {
+    const uint64_t row = share.row_of(at), row_begin = row * arguments.per_row, row_end = min(row_begin + arguments.per_row, share.end);
+    const uint64_t row_start = row * pass.length;
+    const uint32_t start = pass.rows == 1 ? arguments.starts[threadIdx.x / 16 % 2] : share.search(pass.keys_out + row_start);
+    writer.next[0] = row_start + __shfl_sync(~0u, start, 0);
+    writer.next[1] = row_start + __shfl_sync(~0u, start, 16);
+    if (first) writer.add_counts_before(row_begin);
+    if (listed <= arguments.capacity) {
+      writer.write_list(listed);
+      return;
     }
-    __syncthreads();
-    uint32_t total = 0;
-#pragma unroll
-    for (int round = 0; round < kRounds; ++round) {
-      for (uint32_t other = 0; other < kWarps; ++other) {
-        if (other == warp) own_before[round] += total;
-        total += warp_counts[round * kWarps + other];
-      }
-    }
-    const uint32_t zeros = total & 0xffff, clamped = total >> 16;
-    const bool inside = tiles.inside(tile, row);
-#pragma unroll
-    for (int round = 0; round < kRounds; ++round) {
-      if ((masks[round].zeros | masks[round].clamped) == 0) continue;
-      const int64_t position = tiles.vector_position(tile, row, round);
-      uint32_t zero_at = own_before[round] & 0xffff, clamped_at = zeros + (own_before[round] >> 16);
-#pragma unroll
-      for (int i = 0; i < InputTiles<Key>::kPerVector; ++i) {
-        const bool is_zero = masks[round].zeros >> i & 1, is_clamped = masks[round].clamped >> i & 1;
-        if (!is_zero && !is_clamped) continue;
-        const Key key = inside ? key_of_vector<Key>(vectors[round], i) : row[position + i];
-        gathered[is_zero ? zero_at++ : clamped_at++] = key;
-      }
-    }
-    __syncthreads();
-    for (uint32_t i = thread; i < zeros; i += kThreads) row_out[next_zero + i] = gathered[i];
-    for (uint32_t i = thread; i < clamped; i += kThreads) row_out[next_clamped + i] = gathered[zeros + i];
-    next_zero += zeros;
-    next_clamped += clamped;
-    __syncthreads();  // the gathered keys and the counts are read before the next tile's are written
+    writer.write_row(at, row_end, row);
+    at = row_end;
   }
 }
 
 }  // namespace
 
 template <class Key>
-cudaError_t launch_equal_codes(const PassArguments<Key>& arguments, const SuspectSpans& suspects, void* scratch, int blocks,
-                               cudaStream_t stream) {
-  const Findings findings{static_cast<uint2*>(scratch), reinterpret_cast<uint8_t*>(static_cast<uint2*>(scratch) + blocks)};
-  count_classes_kernel<Key><<<blocks, kThreads, 0, stream>>>(arguments, suspects, findings);
-  const cudaError_t error = cudaGetLastError();
+cudaError_t launch_equal_codes(const PassArguments<Key>& pass, void* scratch, size_t scratch_bytes, int most_blocks, cudaStream_t stream) {
+  auto ceil_div = [](uint64_t a, uint64_t b) { return (a + b - 1) / b; };
+  constexpr int kPerVector = 16 / sizeof(Key);
+  // Of the scratch: the starts, two counts for each block, two and a number for each warp, lists.
+  constexpr uint64_t kStartBytes = 16, kBlockBytes = 8 + kClassWarps * 12;
+  ClassArguments<Key> arguments;
+  arguments.pass = pass;
+  arguments.per_row = ceil_div(pass.length, kPerVector) + 1;
+  const uint64_t wanted =
+      std::min<uint64_t>(ceil_div(arguments.vectors(), ClassShare<Key>::kBatchVectors * kClassWarps), static_cast<uint64_t>(most_blocks));
+  const uint64_t room = std::max<uint64_t>((scratch_bytes - kStartBytes) / kBlockBytes, 1);
+  const uint32_t blocks = static_cast<uint32_t>(std::min(wanted, room));
+  arguments.warps = blocks * kClassWarps;
+  arguments.share = ceil_div(ceil_div(arguments.vectors(), arguments.warps), 8) * 8;
+  char* at = static_cast<char*>(scratch);
+  arguments.starts = reinterpret_cast<uint32_t*>(at);
+  at += kStartBytes;
+  arguments.block_counts = reinterpret_cast<uint2*>(at);
+  at += blocks * 8;
+  arguments.warp_counts = reinterpret_cast<uint2*>(at);
+  at += arguments.warps * 8;
+  arguments.lists = reinterpret_cast<Key*>(at);
+  const uint64_t rest = scratch_bytes - std::min<uint64_t>(kStartBytes + blocks * kBlockBytes, scratch_bytes);
+  arguments.capacity = static_cast<uint32_t>(std::min<uint64_t>(rest / (arguments.warps * sizeof(Key)), 1u << 30) & ~uint64_t{3});
+  arguments.listed = reinterpret_cast<uint32_t*>(at + uint64_t{arguments.warps} * arguments.capacity * sizeof(Key));
+  const LaunchShape shape = {blocks + 1, kClassThreads, 0, true};
+  const cudaError_t error = launch_after_predecessor<find_classes_kernel<Key>>(arguments, shape, stream);
   if (error != cudaSuccess) return error;
-  write_classes_kernel<Key><<<blocks, kThreads, 0, stream>>>(arguments, findings);
-  return cudaGetLastError();
+  return launch_after_predecessor<write_classes_kernel<Key>>(arguments, {blocks, kClassThreads, 0, true}, stream);
 }
 
-template cudaError_t launch_equal_codes(const PassArguments<uint8_t>&, const SuspectSpans&, void*, int, cudaStream_t);
-template cudaError_t launch_equal_codes(const PassArguments<uint16_t>&, const SuspectSpans&, void*, int, cudaStream_t);
-template cudaError_t launch_equal_codes(const PassArguments<uint32_t>&, const SuspectSpans&, void*, int, cudaStream_t);
-template cudaError_t launch_equal_codes(const PassArguments<uint64_t>&, const SuspectSpans&, void*, int, cudaStream_t);
+template cudaError_t launch_equal_codes(const PassArguments<uint8_t>&, void*, size_t, int, cudaStream_t);
+template cudaError_t launch_equal_codes(const PassArguments<uint16_t>&, void*, size_t, int, cudaStream_t);
+template cudaError_t launch_equal_codes(const PassArguments<uint32_t>&, void*, size_t, int, cudaStream_t);
+template cudaError_t launch_equal_codes(const PassArguments<uint64_t>&, void*, size_t, int, cudaStream_t);
 
 }  // namespace gpusort

@@ -5,21 +5,15 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+
 #include "pass_arguments.h"
 
 namespace gpusort {
 
-// Parts of one row that may have such keys: a mark for each `bytes` bytes from the first multiple of 16 bytes in the row on, `spans` of
-// them. Nothing is known of what lies before and after. Without marks nothing is known at all.
-struct SuspectSpans {
-  const uint8_t* marks = nullptr;
-  uint64_t spans = 0;
-  uint64_t bytes = 1;
-};
-
-// Serves whole keys. `scratch` has room for 8 bytes per block, and one for each 32 KB of a row and two more for each row.
+// Serves whole keys. `scratch` has room for 200 bytes and for a 256th of the keys; what more there is keeps keys from being read twice.
 template <class Key>
-cudaError_t launch_equal_codes(const PassArguments<Key>& arguments, const SuspectSpans& suspects, void* scratch, int blocks,
+cudaError_t launch_equal_codes(const PassArguments<Key>& arguments, void* scratch, size_t scratch_bytes, int most_blocks,
                                cudaStream_t stream);
 
 }  // namespace gpusort

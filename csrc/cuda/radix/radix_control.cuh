@@ -32,10 +32,8 @@ struct RadixControl {
   uint32_t called_off;        // not 0: nobody wants the results, and all kernels leave at once
   uint32_t again;             // high_word_ties.h: all keys must be sorted again, by all digits. See kSortAgain
   uint32_t long_runs;         // of equal high words that high_word_ties.cu has noted; some of them twice
-  uint32_t runs;              // counting_sort_16.cu: patterns that were counted
   uint32_t tickets[kMaxRadixPasses + 1];        // one counter per step: the next tile
   uint32_t mended_tiles;                        // tiles whose order the verification found wrong, for tests
-  uint32_t nan_runs;                            // counting_sort_16.cu: patterns of NaNs among those that were counted
   uint32_t written_tiles[kMaxRadixPasses + 1];  // one counter per middle step
   uint32_t finished_blocks;                     // of the last kernel
   uint32_t preview;                             // a Preview

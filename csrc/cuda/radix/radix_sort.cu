@@ -9,7 +9,7 @@
 //      words. For 32- and 64-bit keys with int64 indices the tables lie in the outputs, and move_tables.cu moves them before the last
 //      slot
 //   4. 8-bit keys without indices need no slot: byte_runs.cu writes what was counted. 16-bit ones have a sort of their own:
-//      counting_sort_16.cu. So have long single rows of 8-bit keys with indices: byte_sort.cu
+//      counting_sort_16.cu. So have long single rows of 8-bit keys with indices, byte_sort.cu, and of bools without: bool_keys.cu
 //   5. 64-bit keys whose high words tell nearly all different keys apart are sorted by these alone; high_word_ties.cu then orders the few
 //      ties. If they are not few after all, the middle slots sort all keys again, by all digits
 //   6. where different keys have one code (floats and bool): ambiguous_keys.cu with indices, for all whose tables lie in the index output
@@ -24,6 +24,7 @@
 #include <algorithm>
 
 #include "ambiguous_keys.h"
+#include "bool_keys.h"
 #include "byte_runs.h"
 #include "byte_sort.h"
 #include "counting_sort_16.h"
@@ -217,7 +218,8 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   const bool ambiguous = plan.passes > 0 && arguments.codes_meet && problem.keys_out != nullptr;
   if (plan.indexed) return ambiguous || plan.borrowed_begin >= 0 ? launch_ambiguous_keys(arguments, plan.grid[0] * 4, stream) : cudaSuccess;
   if (!ambiguous || arguments.partial_window()) return cudaSuccess;  // the passes have kept the keys whole
-  return launch_equal_codes(arguments, SuspectSpans{}, arguments.look_back[0], plan.grid[0] * 4, stream);
+  const size_t table_bytes = static_cast<size_t>(plan.look_back_words) * 4;
+  return launch_equal_codes(arguments, arguments.look_back[0], table_bytes, plan.grid[0] * 4, stream);
 }
 
 template <class Key>
@@ -264,7 +266,8 @@ cudaError_t launch_width(const SortProblem& problem, const RadixPlan& plan, void
 }  // namespace
 
 cudaError_t launch_radix_sort(const SortProblem& problem, const RadixPlan& plan, void* workspace, cudaStream_t stream) {
-  if (plan.counted) return launch_counting_sort_16(problem, plan, workspace, stream);
+  if (plan.counting.used) return launch_counting_sort_16(problem, plan.counting, plan.grid[0], workspace, stream);
+  if (plan.bool_keys.used) return launch_bool_keys(problem, plan.bool_keys, workspace, stream);
   if (plan.byte_sort.used) return launch_byte_sort(problem, plan, workspace, stream);
   if (plan.wide && plan.indexed && problem.index_bytes != 8) return cudaErrorInvalidValue;  // such positions need int64
   cudaError_t error = cudaMemsetAsync(tables_of(problem, plan, workspace), 0, static_cast<size_t>(plan.cleared_bytes), stream);
