@@ -66,11 +66,11 @@ constexpr MergeTile small_tile(int key_bytes) {
 // Keys alone: an odd number of words a thread, of 16 or 4 bytes, keeps threads off each other's banks. The longer a tile, the fewer cuts.
 constexpr MergeTile large_keys_tile(int key_bytes) {
   // H200, 2 x 2^26 keys, cuts included: uint8 128 x 112 92 us, 128 x 80 94 (CUB 253); uint16 128 x 102 158, 128 x 86 162, 256 x 70 167
-  // (CUB 325); uint32 192 x 36 293, 128 x 44 294, 128 x 28 298 (CUB 328); uint64 256 x 18 565, 128 x 26 568, 128 x 18 572 (CUB 642). A
-  // kernel that only copies its tiles takes 271 and 539 of the 293 and 565.
+  // (CUB 325); uint32 128 x 44 284, 128 x 36 285, 192 x 36 285 (CUB 328); uint64 256 x 18 549, 128 x 26 549 (CUB 642). A kernel that only
+  // copies its tiles takes 271 and 539 of the 284 and 549.
   return key_bytes == 1   ? MergeTile{128, 112, 0}
          : key_bytes == 2 ? MergeTile{128, 102, 0}
-         : key_bytes == 4 ? MergeTile{192, 36, 0}
+         : key_bytes == 4 ? MergeTile{128, 44, 0}
                           : MergeTile{256, 18, 0};
 }
 
@@ -100,6 +100,12 @@ constexpr int keys_blocks_per_multiprocessor(const MergeTile& tile, int key_byte
   return (bytes <= 96 ? 1152 : bytes <= 144 ? 1024 : bytes <= 176 ? 896 : 768) / tile.threads;
 }
 
+// Whether the kernel for keys alone in such tiles settles loose cuts. Narrow keys have exact ones: in their runs of equal keys cuts leave
+// it in doubt whether pieces rise.
+constexpr bool takes_loose_cuts(const MergeTile& tile, int key_bytes) {
+  return key_bytes >= 4 && tile.outputs() == large_keys_tile(key_bytes).outputs();
+}
+
 // Rings of 32 KB and tiles of 48 bytes a thread: three blocks fit into the shared memory of an H200 multiprocessor.
 constexpr MergeTile ring_tile(int key_bytes) {
   return MergeTile{224, 48 / key_bytes, 32768 / key_bytes};
@@ -112,6 +118,7 @@ struct MergePlan {
   int64_t piece = 0;           // outputs per piece; the last of a row may be shorter
   int64_t pieces_per_row = 0;  // 0: nothing to do
   bool cuts_in_workspace = false;
+  bool loose_cuts = false;        // those are settled by the tiles (core/loose_cut.h)
   int64_t workspace_bytes = 0;    // the cuts, 8 bytes each
   bool dependent_launch = false;  // kernels may be set up while the one before ends
 };
@@ -176,6 +183,8 @@ inline MergePlan plan_merge(const MergeProblem& problem, MergeKernel kernel, con
   plan.cuts_in_workspace = plan.pieces_per_row > (by_blocks ? kSearchInBlockPieces : 1);
   if (plan.cuts_in_workspace) {
     plan.workspace_bytes = problem.rows * (plan.pieces_per_row - 1) * 8;
+    const MergeTile tile{plan.threads, plan.outputs_per_thread, 0};
+    plan.loose_cuts = plan.kernel == MergeKernel::kTiled && !positions && takes_loose_cuts(tile, problem.key.bytes);
   }
   plan.dependent_launch = device.compute_major >= 9;
   return plan;

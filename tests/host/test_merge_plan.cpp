@@ -36,7 +36,7 @@ static void check_plan(const MergeProblem& problem, MergeKernel kernel, const De
   if (plan.cuts_in_workspace) {
     CHECK(plan.workspace_bytes == problem.rows * (plan.pieces_per_row - 1) * 8);
   } else {
-    CHECK(plan.workspace_bytes == 0);
+    CHECK(plan.workspace_bytes == 0 && !plan.loose_cuts);
     const bool by_blocks = plan.kernel == MergeKernel::kTiled || plan.kernel == MergeKernel::kCircular;
     CHECK(plan.pieces_per_row <= (by_blocks ? kSearchInBlockPieces : 1));
   }
@@ -87,6 +87,20 @@ int main() {
   // multiprocessors.
   const MergePlan large = plan_merge(problem_of(4, 1, 1 << 26, 1 << 26), MergeKernel::kAuto, h200);
   CHECK(large.kernel == MergeKernel::kTiled && large.piece == large_keys_tile(4).outputs() && large.cuts_in_workspace);
+  // Its tiles settle loose cuts if they hold wide keys alone; every other kernel and tile has exact ones.
+  for (int key_bytes : {1, 2, 4, 8}) {
+    MergeProblem problem = problem_of(key_bytes, 1, 1 << 26, 1 << 26);
+    CHECK(plan_merge(problem, MergeKernel::kTiled, h200).loose_cuts == (key_bytes >= 4));
+    for (MergeKernel other : {MergeKernel::kSequential, MergeKernel::kBasic, MergeKernel::kCircular})
+      CHECK(!plan_merge(problem, other, h200).loose_cuts);
+    CHECK(!plan_merge(problem, MergeKernel::kTiled, h200, 32).loose_cuts);
+    CHECK(!takes_loose_cuts(middle_keys_tile(key_bytes), key_bytes) && !takes_loose_cuts(small_keys_tile(key_bytes), key_bytes));
+    CHECK(!plan_merge(problem_of(key_bytes, 1, 1 << 20, 1 << 20), MergeKernel::kTiled, h200).loose_cuts);  // blocks find their own
+    int64_t payload = 0;
+    problem.a_payload = problem.b_payload = problem.payload_out = &payload;
+    problem.payload_bytes = 8;
+    CHECK(!plan_merge(problem, MergeKernel::kTiled, h200).loose_cuts);
+  }
   // From 2 x 2^16 to 2 x 2^26 keys of any width there are enough tiles for every multiprocessor, or they are the smallest.
   for (int key_bytes : {1, 2, 4, 8}) {
     for (int log_length = 16; log_length <= 26; ++log_length) {

@@ -25,7 +25,8 @@ struct MergeArguments {
   int index_bytes;
 
   int64_t piece, pieces_per_row;
-  int64_t* cuts;  // null: blocks find their own; else rows x (pieces_per_row - 1): elements of a before each inner cut
+  bool loose_cuts;  // those in memory may be (core/loose_cut.h)
+  int64_t* cuts;    // null: blocks find their own; else rows x (pieces_per_row - 1): elements of a before each inner cut
 
   GPUSORT_HD int64_t row_outputs() const { return a_length + b_length; }
   GPUSORT_HD const U* a_row(int64_t row) const { return a + row * a_length; }
@@ -52,6 +53,7 @@ MergeArguments<U> make_merge_arguments(const MergeProblem& problem, const MergeP
   m.index_bytes = problem.index_bytes;
   m.piece = plan.piece;
   m.pieces_per_row = plan.pieces_per_row;
+  m.loose_cuts = plan.loose_cuts;
   m.cuts = plan.cuts_in_workspace ? static_cast<int64_t*>(workspace) : nullptr;
   return m;
 }

@@ -6,6 +6,7 @@
 #include "../primitives/dependent_launch.cuh"
 #include "merge_basic.cuh"
 #include "merge_circular.cuh"
+#include "merge_cuts_kernel.cuh"
 #include "merge_sequential.cuh"
 #include "merge_tiled.cuh"
 #include "merge_tiled_keys.cuh"
@@ -51,13 +52,13 @@ cudaError_t launch_circular(const MergeArguments<U>& m, cudaStream_t stream) {
 
 template <class U>
 cudaError_t launch_cuts(const MergeArguments<U>& m, bool dependent, cudaStream_t stream) {
-  const int64_t pieces = m.pieces_per_row;
-  if (m.rows * pieces <= kFewCuts) {
-    const unsigned blocks = grid_blocks(m.rows * ((pieces + kSmallCutGroup - 1) / kSmallCutGroup));
-    return launch_after_predecessor<merge_cuts_kernel<U, kSmallCutGroup>>(m, {blocks, kCutThreads, 0, dependent}, stream);
+  const auto blocks = [&](int group) { return grid_blocks(m.rows * ((m.pieces_per_row + group - 1) / group)); };
+  if constexpr (sizeof(U) <= 2) {
+    if (m.rows * m.pieces_per_row <= kFewCuts) {
+      return launch_after_predecessor<merge_few_cuts_kernel<U>>(m, {blocks(kFewCutGroup), kCutThreads, 0, dependent}, stream);
+    }
   }
-  const unsigned blocks = grid_blocks(m.rows * ((pieces + kCutThreads - 1) / kCutThreads));
-  return launch_after_predecessor<merge_cuts_kernel<U, kCutThreads>>(m, {blocks, kCutThreads, 0, dependent}, stream);
+  return launch_after_predecessor<merge_cuts_kernel<U>>(m, {blocks(kCutGroup), kCutThreads, 0, dependent}, stream);
 }
 
 template <class U>

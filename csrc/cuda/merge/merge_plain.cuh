@@ -12,6 +12,7 @@
 
 #include <type_traits>
 
+#include "../../core/loose_cut.h"
 #include "async_copy.cuh"
 #include "key_span.cuh"
 #include "merge_block.cuh"
@@ -35,8 +36,10 @@ struct PlainTile {
   static constexpr int kTile = kThreads * kItems;
   static constexpr int kGapWords = (kItems + kWord - 1) / kWord;
   static constexpr int kFrontWords = kGapWords;  // sides (merge_plain_thread) of a do not lie in front of it
+  static constexpr bool kLoose = takes_loose_cuts(MergeTile{kThreads, kItems, 0}, sizeof(U));
+  static constexpr int kOpenWords = kLoose ? 2 * kLoosePlaces<U> / kWord : 0;
   static constexpr int kInputWords =
-      kFrontWords + kTile / kWord + 4 + kGapWords;  // each part has a ragged word at either end and one element behind
+      kFrontWords + kTile / kWord + 4 + kOpenWords + kGapWords;  // each part has a ragged word at either end and one element behind
   static constexpr int kWords = kInputWords + kGapWords;
   static constexpr int kBytes = kWords * 16;
   static_assert(kTile % kWord == 0, "tiles are whole words");
