@@ -154,7 +154,7 @@ def sort(
     a thread block are read and written once, and longer ones of up to a million elements or so are cut into buckets that do.
 
     Memory beyond the results, for a 1-D input and int64 indices: none up to some 6000 elements; up to 2**18 elements at most 9.1 bytes an
-    element for keys to 32 bits and 18.2 for keys of 64; above, 8 bytes for keys of 32 bits (8.3 for fewer) and 12.1 for keys of 64; above
+    element for keys to 32 bits and 18.2 for keys of 64; above, 8 bytes for keys of 32 bits (6.3 for fewer) and 12.1 for keys of 64; above
     2**31 elements 13 and 17. Complex: 36.4 bytes an element, 68.4 for complex128. :func:`explain` tells it for every shape.
 
     Source: least-significant-digit radix sort with a single pass per digit ("Onesweep", Adinets and Merrill, 2022, arXiv:2206.01784) by

@@ -167,9 +167,35 @@ inline SortExplanation explain_byte_sort(const SortProblem& problem, const ByteS
   return result;
 }
 
+// One row of 16-bit keys with indices.
+inline SortExplanation explain_half_sort(const SortProblem& problem, const HalfSortPlan& plan) {
+  using namespace explain_detail;
+  SortExplanation result;
+  result.algorithm = "radix";
+  result.workspace_bytes = plan.workspace_bytes;
+  const int64_t input = input_bytes(problem), output = output_bytes(problem), records = problem.numel() * 6;
+  if (plan.grid_items != 0) {
+    const HalfShape shape = {kHalfGridThreads, plan.grid_items};
+    result.note = "one launch: all blocks are resident and meet between the two partitions";
+    const int shared_bytes = half_shared_bytes(HalfStep::kHigh, shape);
+    result.steps = {{"partition by the low byte", plan.first_grid, shape.threads, shape.tile_items(), shared_bytes, input, records},
+                    {"partition by the high byte", plan.first_grid, shape.threads, shape.tile_items(), shared_bytes, records, output}};
+    return result;
+  }
+  const HalfShape low = half_shape(HalfStep::kLow), high = half_shape(HalfStep::kHigh);
+  result.note = "decided on the device: few patterns take one pass from the keys to the outputs, sorted rows are copied";
+  result.steps = {
+      {"count digits", plan.histogram_grid, 1024, 0, kHalfHistogramSharedBytes, input, 0},
+      {"partition by the low byte", plan.first_grid, low.threads, low.tile_items(), half_shared_bytes(HalfStep::kLow, low), input, records},
+      {"partition by the high byte", plan.last_grid, high.threads, high.tile_items(), half_shared_bytes(HalfStep::kHigh, high), records,
+       output}};
+  return result;
+}
+
 inline SortExplanation explain_radix(const SortProblem& problem, const RadixPlan& plan) {
   using namespace explain_detail;
   if (plan.byte_sort.used) return explain_byte_sort(problem, plan.byte_sort);
+  if (plan.half_sort.used) return explain_half_sort(problem, plan.half_sort);
   SortExplanation result;
   result.algorithm = "radix";
   result.workspace_bytes = plan.workspace_bytes;

@@ -21,6 +21,7 @@
 #include "bool_keys_plan.h"
 #include "byte_sort_plan.h"
 #include "counting_plan.h"
+#include "half_sort_plan.h"
 #include "sort_problem.h"
 
 namespace gpusort {
@@ -95,6 +96,7 @@ struct RadixPlan {
   bool may_use_low_words = false;  // 64-bit integers: sorted as 32-bit keys if the histogram finds one high word in each row
   CountingPlan counting;           // where used: 16-bit keys alone, by counting: no slots
   ByteSortPlan byte_sort;          // where used: 8-bit keys with indices, in one row: no slots
+  HalfSortPlan half_sort;          // where used: 16-bit keys with indices, in one row: no slots
   BoolKeysPlan bool_keys;          // where used: bools alone, in one row: no slots
   TileClass tile_class = TileClass::kLarge;
   int64_t tiles_per_row[3] = {0, 0, 0};  // by PassKind
@@ -125,7 +127,7 @@ struct RadixPlan {
   int64_t workspace_bytes = 0;
 
   // Is there a sort of its own for these keys?
-  bool without_slots() const { return counting.used || byte_sort.used || bool_keys.used; }
+  bool without_slots() const { return counting.used || byte_sort.used || half_sort.used || bool_keys.used; }
 
   int64_t tiles(PassKind kind, int64_t rows) const { return rows * tiles_per_row[static_cast<int>(kind)]; }
 
@@ -225,10 +227,12 @@ inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits&
     plan.grid[0] = device.sm_count;
     plan.counting = plan_counting_sort(problem, device);
     plan.byte_sort = plan_byte_sort(problem, device, kControlBytes);
+    plan.half_sort = plan_half_sort(problem, device);
     plan.bool_keys = plan_bool_keys(problem, device);
     plan.indexed = problem.indices_out != nullptr;
     // At most one is used; the others need no memory.
-    plan.workspace_bytes = plan.counting.workspace_bytes + plan.byte_sort.workspace_bytes + plan.bool_keys.workspace_bytes;
+    plan.workspace_bytes =
+        plan.counting.workspace_bytes + plan.byte_sort.workspace_bytes + plan.half_sort.workspace_bytes + plan.bool_keys.workspace_bytes;
     if (plan.without_slots()) return plan;
   }
   RadixPlan plan;

@@ -1,6 +1,7 @@
 // The radix plan: passes, tiles, slices of the workspace, memory budgets. Pure arithmetic, checked against what the contract promises.
 #include "../../csrc/plan/radix_plan.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <tuple>
 #include <utility>
@@ -161,6 +162,39 @@ void check_byte_sort(const SortProblem& problem, const DeviceTraits& device, con
   CHECK(check_slices(slices) == plan.workspace_bytes);
 }
 
+// Two partitions: their tables, and 6 bytes an element between them.
+void check_half_sort(const SortProblem& problem, const DeviceTraits& device, const RadixPlan& plan) {
+  const HalfSortPlan& sort = plan.half_sort;
+  const int64_t length = problem.length;
+  CHECK(plan.control_offset == 0 && plan.workspace_bytes == sort.workspace_bytes);
+  Slices slices = {{0, 256}};
+  if (sort.grid_items != 0) {
+    const HalfShape shape = {kHalfGridThreads, sort.grid_items};
+    CHECK(sort.first_grid <= device.sm_count && sort.first_grid * shape.tile_items() >= length);
+    CHECK((sort.first_grid - 1) * shape.tile_items() < length);
+    CHECK(half_shared_bytes(HalfStep::kHigh, shape) <= device.shared_bytes_per_block);
+    slices.insert(slices.end(), {{sort.grid_counts_offset, sort.first_grid * 1024}, {sort.grid_unsorted_offset, sort.first_grid * 4}});
+  } else {
+    for (HalfStep step : {HalfStep::kLow, HalfStep::kHigh, HalfStep::kPatterns}) {
+      const int64_t tile = half_shape(step).tile_items(), tiles = sort.tiles[static_cast<int>(step)];
+      CHECK(tiles * tile >= length && (tiles - 1) * tile < length);
+      const int grid = step == HalfStep::kHigh ? sort.last_grid : sort.first_grid;
+      CHECK(grid == std::min<int64_t>(device.sm_count, std::max(tiles, int64_t{grid})));
+      CHECK(half_shared_bytes(step, half_shape(step)) <= device.shared_bytes_per_block);
+      const int64_t table = sort.look_back_offset[step == HalfStep::kHigh];
+      CHECK(table + tiles * 1024 <= (step == HalfStep::kHigh ? sort.indices_offset : sort.look_back_offset[1]));
+    }
+    CHECK(sort.histogram_grid >= 1 && sort.histogram_grid <= device.sm_count);
+    CHECK(sort.cleared_bytes >= sort.bins_offset + 3 * 1024 && sort.cleared_bytes <= sort.patterns_offset);
+    slices.insert(
+        slices.end(),
+        {{sort.bins_offset, 3 * 1024}, {sort.patterns_offset, 8192}, {sort.look_back_offset[0], 1024}, {sort.look_back_offset[1], 1024}});
+  }
+  slices.insert(slices.end(), {{sort.indices_offset, length * 4}, {sort.keys_offset, length * 2}});
+  CHECK(check_slices(slices) == plan.workspace_bytes);
+  if (length >= 1 << 20) CHECK(plan.workspace_bytes * 10 <= length * 65);
+}
+
 void check_all_shapes() {
   const DeviceTraits device;
   for (int key_bytes : {1, 2, 4, 8}) {
@@ -194,6 +228,11 @@ void check_all_shapes() {
                 (key_bytes == 1 && index_bytes != 0 && rows == 1 && length >= kMinByteSortLength && length <= kMaxNarrowLength));
           if (plan.byte_sort.used) {
             check_byte_sort(problem, device, plan);
+            continue;
+          }
+          CHECK(plan.half_sort.used == (key_bytes == 2 && index_bytes != 0 && rows == 1 && length <= kMaxNarrowLength));
+          if (plan.half_sort.used) {
+            check_half_sort(problem, device, plan);
             continue;
           }
           CHECK(plan.passes == key_bytes);
@@ -308,6 +347,23 @@ void check_byte_sort_choice() {
   CHECK(!plan_radix_sort(make_problem(1, 1, 1 << 22, true, 8), device).byte_sort.used);
 }
 
+// For whole keys; in one launch while there is a tile for each SM.
+void check_half_sort_choice() {
+  DeviceTraits device;
+  auto grid_items = [&](int64_t length) { return plan_radix_sort(make_problem(2, 1, length, true, 8), device).half_sort.grid_items; };
+  CHECK(grid_items(1 << 20) == 8 && grid_items(132 * 8192) == 8 && grid_items(132 * 8192 + 1) == 16);
+  CHECK(grid_items(132 * 32768) == 32 && grid_items(132 * 32768 + 1) == 0);
+  SortProblem problem = make_problem(2, 1, 1 << 22, true, 8);
+  device.shared_bytes_per_block = 166912;
+  const RadixPlan plan = plan_radix_sort(problem, device);
+  CHECK(plan.half_sort.used && plan.half_sort.grid_items == 0);
+  check_half_sort(problem, device, plan);
+  device.shared_bytes_per_block = 101376;
+  CHECK(!plan_radix_sort(problem, device).half_sort.used);
+  problem.end_bit = 15;
+  CHECK(!plan_radix_sort(problem, DeviceTraits{}).half_sort.used);
+}
+
 void check_tile_choice() {
   DeviceTraits device;
   auto tile_class = [&](int64_t rows, int64_t length) {
@@ -331,6 +387,7 @@ int main() {
   check_high_word_samples();
   check_preview();
   check_byte_sort_choice();
+  check_half_sort_choice();
   check_bool_keys();
   check_tile_choice();
   return report();

@@ -9,7 +9,8 @@
 //      words. For 32- and 64-bit keys with int64 indices the tables lie in the outputs, and move_tables.cu moves them before the last
 //      slot
 //   4. 8-bit keys without indices need no slot: byte_runs.cu writes what was counted. 16-bit ones have a sort of their own:
-//      counting_sort_16.cu. So have long single rows of 8-bit keys with indices, byte_sort.cu, and of bools without: bool_keys.cu
+//      counting_sort_16.cu. So have single rows of 8- and 16-bit keys with indices, byte_sort.cu and half_sort.cu, and of bools without:
+//      bool_keys.cu
 //   5. 64-bit keys whose high words tell nearly all different keys apart are sorted by these alone; high_word_ties.cu then orders the few
 //      ties. If they are not few after all, the middle slots sort all keys again, by all digits
 //   6. where different keys have one code (floats and bool): ambiguous_keys.cu with indices, for all whose tables lie in the index output
@@ -30,6 +31,7 @@
 #include "counting_sort_16.h"
 #include "digit_histogram.h"
 #include "equal_codes.h"
+#include "half_sort.h"
 #include "high_word_ties.h"
 #include "move_tables.h"
 #include "pass_arguments.h"
@@ -269,6 +271,7 @@ cudaError_t launch_radix_sort(const SortProblem& problem, const RadixPlan& plan,
   if (plan.counting.used) return launch_counting_sort_16(problem, plan.counting, plan.grid[0], workspace, stream);
   if (plan.bool_keys.used) return launch_bool_keys(problem, plan.bool_keys, workspace, stream);
   if (plan.byte_sort.used) return launch_byte_sort(problem, plan, workspace, stream);
+  if (plan.half_sort.used) return launch_half_sort(problem, plan.half_sort, workspace, stream);
   if (plan.wide && plan.indexed && problem.index_bytes != 8) return cudaErrorInvalidValue;  // such positions need int64
   cudaError_t error = cudaMemsetAsync(tables_of(problem, plan, workspace), 0, static_cast<size_t>(plan.cleared_bytes), stream);
   if (error == cudaSuccess && problem.called_off != nullptr) {

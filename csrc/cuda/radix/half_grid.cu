@@ -1,0 +1,267 @@
+// The sort of 16-bit keys with indices that fit the chip, in one launch (half_sort.h): every block is resident and has one tile.
+//
+//   count the low bytes (half_tile.cuh), publish the tile's counts    barrier of the grid; the tile is staged while the others arrive
+//   add up the counts of all tiles before this one, write              barrier
+//   the same for the high byte, from what was written, to the outputs  one barrier, between counts and write
+//
+// Sorted keys are found out at the first barrier, and leave their block as they have come.
+#include <cooperative_groups.h>
+
+#include <atomic>
+
+#include "../primitives/dependent_launch.cuh"
+#include "../primitives/kernel_setup.h"
+#include "half_tile.cuh"
+
+namespace gpusort {
+namespace {
+
+namespace cg = cooperative_groups;
+
+template <class Tile>
+struct HalfGridTile : Tile {
+  using Tile::arguments;
+  using Tile::kCommon;
+  using Tile::kCommonFound;
+  using Tile::kCommonItems;
+  using Tile::kGroup;
+  using Tile::kGroups;
+  using Tile::kHigh;
+  using Tile::kOffsets;
+  using Tile::kThreads;
+  using Tile::kTileItems;
+  using Tile::kUnit;
+  using Tile::kVotes;
+  using Tile::kWarps;
+  using Tile::kWarpSums;
+  using Tile::lane;
+  using Tile::shared;
+  using Tile::thread;
+  using Tile::Tile;
+  using Tile::warp;
+  using typename Tile::Range;
+  static constexpr uint32_t kBins = kHalfBins;
+  static constexpr uint32_t kPairs = kBins / 2;  // two counts of 16 bits to a word
+  // Two words for each bin, in place of histograms that are no longer needed: in all tiles, in those before this one.
+  static constexpr uint32_t kInAll = 0, kBefore = kBins * 4;
+
+  const Range range = Tile::range_of(blockIdx.x);
+
+  __device__ __forceinline__ uint16_t* counts_of(uint32_t tile) const {
+    return arguments.grid_counts + (static_cast<uint64_t>(kHigh ? gridDim.x : 0) + tile) * kBins;
+  }
+
+  __device__ __forceinline__ void load() {
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) Tile::load_group(range, group);
+  }
+
+  // Is some key smaller than the one before it?
+  __device__ __forceinline__ bool unsorted() const {
+    bool found = false;
+#pragma unroll
+    for (int item = 0; item < Tile::kItems; ++item) {
+      const uint32_t code = Tile::code_of(this->input[item]);
+      const uint32_t place = this->own + item * 32;
+      uint32_t before = __shfl_up_sync(~0u, code, 1);
+      if (lane == 0 && range.first + place > 0 && place < range.items) before = Tile::code_of(Tile::keys()[range.first + place - 1]);
+      found |= place < range.items && range.first + place > 0 && before > code;
+    }
+    return found;
+  }
+
+  // Keys that are loaded.
+  __device__ __forceinline__ void count() {
+    if (thread == 0) {
+      store_shared(shared + kVotes, 0);
+      store_shared(shared + kCommon, 0);
+    }
+    Tile::clear_histogram();
+    __syncthreads();
+    Tile::count_tile(range, 0);
+    __syncthreads();
+  }
+
+  __device__ __forceinline__ uint32_t column(int h) const {
+    return shared + thread * 4 + h * (kBins * 4);
+  }
+
+  __device__ __forceinline__ uint32_t sum_in_warp(uint32_t value) const {
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+      const uint32_t other = __shfl_up_sync(~0u, value, distance);
+      if (lane >= distance) value += other;
+    }
+    if (lane == 31) store_shared(shared + kWarpSums + warp * 4, value);
+    return value;
+  }
+  __device__ __forceinline__ uint32_t sum_over_warps(uint32_t sum) const {
+#pragma unroll
+    for (int k = 0; k < static_cast<int>(kBins / 32); ++k) {
+      const uint32_t other = load_shared(shared + kWarpSums + k * 4);
+      if (k < warp) sum += other;
+    }
+    return sum;
+  }
+
+  // Thread b: publishes how many items of bin b the tile has.
+  __device__ __forceinline__ uint32_t publish_counts() const {
+    uint32_t total = 0;
+    if (thread < kBins) {
+#pragma unroll
+      for (int h = 0; h < kWarps; ++h) total += load_shared(column(h));
+      counts_of(blockIdx.x)[thread] = static_cast<uint16_t>(total);
+      if (total > kTileItems / 32 * kCommonItems) raise_shared(shared + kCommon, thread * 4 | kCommonFound);
+    }
+    return total;
+  }
+
+  // Stages the tile; returns where the run of thread b's bin begins in it.
+  __device__ __forceinline__ uint32_t stage(uint32_t total) const {
+    uint32_t start = 0;
+    if (thread < kBins) start = sum_in_warp(total);
+    __syncthreads();
+    if (thread < kBins) {
+      start = sum_over_warps(start) - total;
+      uint32_t next = start * kUnit;
+#pragma unroll
+      for (int first = 0; first < kWarps; first += 8) {
+        uint32_t count[8];
+#pragma unroll
+        for (int h = 0; h < 8; ++h) count[h] = load_shared(column(first + h));
+#pragma unroll
+        for (int h = 0; h < 8; ++h) {
+          store_shared(column(first + h), next);
+          next += count[h] * kUnit;
+        }
+      }
+    }
+    __syncthreads();
+    Tile::scatter(range, 0);
+    __syncthreads();
+    Tile::clear_histogram();
+    if constexpr (kHigh) wait_for_copies();
+    return start;
+  }
+
+  // What must be added to a place in the tile to get the position in the row, for thread b's bin.
+  __device__ __forceinline__ void find_offsets(uint32_t start) const {
+    const uint32_t pair = thread % kPairs;
+    const uint32_t* counts = reinterpret_cast<const uint32_t*>(counts_of(0)) + pair;
+    uint32_t all[2] = {0, 0}, before[2] = {0, 0};
+#pragma unroll 8
+    for (uint32_t tile = thread / kPairs; tile < gridDim.x; tile += kThreads / kPairs) {
+      const uint32_t two = __ldcg(counts + tile * kPairs);
+      all[0] += two & 0xffff;
+      all[1] += two >> 16;
+      if (tile < blockIdx.x) {
+        before[0] += two & 0xffff;
+        before[1] += two >> 16;
+      }
+    }
+    __syncthreads();  // the histograms are clear
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      add_shared(shared + kInAll + (pair * 2 + k) * 4, all[k]);
+      add_shared(shared + kBefore + (pair * 2 + k) * 4, before[k]);
+    }
+    __syncthreads();
+    uint32_t items = 0, end = 0;
+    if (thread < kBins) {
+      items = load_shared(shared + kInAll + thread * 4);
+      end = sum_in_warp(items);
+    }
+    __syncthreads();
+    if (thread < kBins) {
+      const uint32_t offset = sum_over_warps(end) - items + load_shared(shared + kBefore + thread * 4) - start;
+      if constexpr (kHigh)
+        store_shared(shared + kOffsets + thread * 4, offset);
+      else
+        store_shared(shared + kOffsets + thread * 8, make_uint2(offset, start));
+    }
+    __syncthreads();
+  }
+
+  __device__ __forceinline__ void write() const {
+    bool wrong = false;
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) wrong |= Tile::template write_rounds<kGroup>(range, group * kGroup);
+    if (__syncthreads_or(wrong)) Tile::mend(range);
+  }
+
+  // The tile's keys as they are, and their positions.
+  __device__ __forceinline__ void copy() const {
+#pragma unroll 8
+    for (uint32_t place = thread; place < range.items; place += kThreads) {
+      const uint32_t position = range.first + place;
+      if (arguments.keys_out != nullptr) arguments.keys_out[position] = Tile::keys()[position];
+      if (arguments.index_bytes == 8)
+        static_cast<int64_t*>(arguments.indices_out)[position] = position;
+      else
+        static_cast<uint32_t*>(arguments.indices_out)[position] = position;
+    }
+  }
+};
+
+template <int kItems>
+__global__ void __launch_bounds__(kHalfGridThreads, 1) half_grid_kernel(const __grid_constant__ HalfArguments arguments) {
+  start_after_predecessor();
+  extern __shared__ __align__(1024) uint8_t staging[];
+  if (arguments.called_off != nullptr && *arguments.called_off != 0) return;  // all blocks do
+  const cg::grid_group grid = cg::this_grid();
+  const uint32_t shared = shared_address(staging);
+  {
+    HalfGridTile<HalfTile<HalfStep::kLow, kHalfGridThreads, kItems>> tile(arguments, shared);
+    tile.load();
+    const bool unsorted = __syncthreads_or(tile.unsorted()) != 0;
+    if (threadIdx.x == 0) arguments.grid_unsorted[blockIdx.x] = unsorted ? 1 : 0;
+    tile.count();
+    const uint32_t total = tile.publish_counts();
+    auto arrived = grid.barrier_arrive();
+    const uint32_t start = tile.stage(total);
+    grid.barrier_wait(static_cast<decltype(arrived)&&>(arrived));
+    bool any = false;
+    for (uint32_t block = threadIdx.x; block < gridDim.x; block += kHalfGridThreads) any |= __ldcg(arguments.grid_unsorted + block) != 0;
+    if (!__syncthreads_or(any)) {
+      tile.copy();
+      return;
+    }
+    tile.find_offsets(start);
+    tile.write();
+  }
+  grid.sync();
+  HalfGridTile<HalfTile<HalfStep::kHigh, kHalfGridThreads, kItems, true>> tile(arguments, shared);
+  tile.load();
+  tile.count();
+  const uint32_t total = tile.publish_counts();
+  auto arrived = grid.barrier_arrive();
+  const uint32_t start = tile.stage(total);
+  grid.barrier_wait(static_cast<decltype(arrived)&&>(arrived));
+  tile.find_offsets(start);
+  tile.write();
+}
+
+template <int kItems>
+cudaError_t launch_items(const HalfArguments& arguments, int grid, cudaStream_t stream) {
+  constexpr HalfShape kShape = {kHalfGridThreads, kItems};
+  constexpr int kSharedBytes = half_shared_bytes(HalfStep::kHigh, kShape);
+  static_assert(kSharedBytes >= half_shared_bytes(HalfStep::kLow, kShape), "one size serves both");
+  static std::atomic<uint64_t> prepared{0};
+  const cudaError_t error = allow_shared_memory(half_grid_kernel<kItems>, kSharedBytes, prepared);
+  if (error != cudaSuccess) return error;
+  const LaunchShape launch = {static_cast<unsigned>(grid), kHalfGridThreads, kSharedBytes, true, true};
+  return launch_after_predecessor<half_grid_kernel<kItems>>(arguments, launch, stream);
+}
+
+}  // namespace
+
+cudaError_t launch_half_grid(const HalfArguments& arguments, int items, int grid, cudaStream_t stream) {
+  switch (items) {
+    case kHalfGridItems[0]: return launch_items<kHalfGridItems[0]>(arguments, grid, stream);
+    case kHalfGridItems[1]: return launch_items<kHalfGridItems[1]>(arguments, grid, stream);
+    case kHalfGridItems[2]: return launch_items<kHalfGridItems[2]>(arguments, grid, stream);
+    default: return cudaErrorInvalidValue;
+  }
+}
+
+}  // namespace gpusort
