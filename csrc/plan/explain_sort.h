@@ -237,7 +237,7 @@ inline SortExplanation explain_radix(const SortProblem& problem, const RadixPlan
     const TileShape shape = plan.wide ? TileShape{radix_plan_detail::kWideThreads,
                                                   radix_plan_detail::kWideTileItems / radix_plan_detail::kWideThreads, 0, false}
                                       : radix_tile_shape(key_bytes, plan.indexed, plan.tile_class, kind);
-    const int64_t shared = plan.wide ? 0 : radix_shared_bytes(shape, radix_staged_bytes(key_bytes, plan.indexed, kind));
+    const int64_t shared = plan.wide ? 0 : radix_shared_bytes(key_bytes, plan.indexed, plan.tile_class, kind);
     result.steps.push_back({numbered("scatter by digit", "pass", pass + 1, plan.passes), plan.grid[static_cast<int>(kind)], shape.threads,
                             shape.tile_items(), shared, first ? input_bytes(problem) : records, last ? output_bytes(problem) : records});
   }

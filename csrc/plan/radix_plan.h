@@ -58,18 +58,19 @@ constexpr int64_t kMaxNarrowLength = (int64_t{1} << 32) - (1 << 17);
 // The tiles. One block per SM with the largest tile that registers and shared memory hold: a store that fills a part of a 32-byte sector is
 // what a scatter costs, so runs must be long. H200, 2^26 float32 with indices: 512x32 first 340 us, 1024x16 middle 370, 512x32 last 483 (of
 // its other shapes 512x40 spills 612 bytes). 64-bit keys take 512x24 and 512x28 in groups of 4 (512x32 spills). Keys of 8 and 16 bits are
-// staged as one word with their place in the tile. The top digit of floats has few frequent values: two histograms to a warp make the last
-// slot of keys alone 310 us instead of 345 (normal float32). Medium tiles are for arrays that would not give every SM a large one.
+// staged as one word with their place in the tile. Keys alone of 32 bits: passes of 1024x32 210 us, of 512x64 220, of two blocks of 256x64
+// 225; medium tiles of 512x16 make 2^20 keys 64 us, 512x24 72. Medium tiles are for arrays that would not give every SM a large one.
 constexpr TileShape radix_tile_shape(int key_bytes, bool indexed, TileClass tile_class, PassKind kind) {
   if (tile_class == TileClass::kMedium) {
     if (key_bytes == 8) return {512, 12, 4, false};
     if (indexed && (key_bytes == 4 || kind != PassKind::kFirst)) return {512, 16, 8, false};
-    return {512, 24, 8, false};
+    return {512, key_bytes == 4 ? 16 : 24, 8, false};
   }
   if (key_bytes == 8) {
     if (!indexed) return {512, 32, 4, true};
     return kind == PassKind::kFirst ? TileShape{512, 28, 4, true} : TileShape{512, 24, 4, false};
   }
+  if (!indexed && key_bytes == 4) return {1024, 32, 8, true};
   if (!indexed) return {512, 64, 4, true, kind == PassKind::kLast ? 16 : 32};
   if (key_bytes < 4 && kind == PassKind::kFirst) return {512, 32, 8, true};
   if (kind == PassKind::kFirst) return {512, 32, 8, true};
@@ -83,10 +84,31 @@ constexpr int radix_staged_bytes(int key_bytes, bool indexed, PassKind kind) {
   return indexed && (key_bytes == 4 || kind != PassKind::kFirst) ? 8 : 4;
 }
 
+// Whether slots count and place records by two atomics (cuda/radix/placed_tile.cuh), instead of keeping a rank.
+constexpr bool placed_by_counters(int key_bytes, bool indexed) {
+  return key_bytes == 4 && !indexed;
+}
+
+// Those stage records with a pad after every 2^shift of them, not more than a bin has on average.
+constexpr int radix_pad_shift(int tile_items) {
+  int shift = 5;
+  while (tile_items >> (shift + 1) >= kRadixBins) ++shift;
+  return shift;
+}
+constexpr int radix_pads(int tile_items) {
+  return tile_items >> radix_pad_shift(tile_items);
+}
+
 // One histogram of 256 counters per warp or part of it, 256 offsets, a few words, and the records.
 constexpr int kPassScratchBytes = 1024 + 64;
-constexpr int radix_shared_bytes(const TileShape& shape, int staged_bytes) {
-  return shape.threads / shape.lanes * kRadixBins * 4 + kPassScratchBytes + shape.tile_items() * staged_bytes;
+constexpr int radix_shared_bytes(int key_bytes, bool indexed, TileClass tile_class, PassKind kind, bool placed) {
+  const TileShape shape = radix_tile_shape(key_bytes, indexed, tile_class, kind);
+  const int pads = placed ? radix_pads(shape.tile_items()) : 0;
+  return shape.threads / shape.lanes * kRadixBins * 4 + kPassScratchBytes +
+         (shape.tile_items() + pads) * radix_staged_bytes(key_bytes, indexed, kind);
+}
+constexpr int radix_shared_bytes(int key_bytes, bool indexed, TileClass tile_class, PassKind kind) {
+  return radix_shared_bytes(key_bytes, indexed, tile_class, kind, placed_by_counters(key_bytes, indexed));
 }
 
 struct RadixPlan {
@@ -184,10 +206,7 @@ inline double slowest_items(const SortProblem& problem, const DeviceTraits& devi
 
 inline TileClass choose_tile_class(const SortProblem& problem, const DeviceTraits& device, bool indexed) {
   for (PassKind kind : {PassKind::kFirst, PassKind::kMiddle, PassKind::kLast}) {
-    const TileShape shape = radix_tile_shape(problem.key.bytes, indexed, TileClass::kLarge, kind);
-    if (radix_shared_bytes(shape, radix_staged_bytes(problem.key.bytes, indexed, kind)) > device.shared_bytes_per_block) {
-      return TileClass::kMedium;
-    }
+    if (radix_shared_bytes(problem.key.bytes, indexed, TileClass::kLarge, kind) > device.shared_bytes_per_block) return TileClass::kMedium;
   }
   // Short runs cost a quarter (H200, 2^26 pairs, raw bits instead of codes: tiles of 512x40 1587 us, of 512x16 twice per SM 2015 us).
   constexpr double kMediumPenalty = 1.25;

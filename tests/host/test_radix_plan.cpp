@@ -80,8 +80,7 @@ void check_tiles(const SortProblem& problem, const DeviceTraits& device, const R
     CHECK(plan.grid[slot] <= device.sm_count * (plan.wide ? 2 : 1));
     CHECK(plan.grid[slot] <= plan.tiles(kind, problem.rows));
     if (plan.tiles(kind, problem.rows) > most) most = plan.tiles(kind, problem.rows);
-    if (!plan.wide)
-      CHECK(radix_shared_bytes(shape, radix_staged_bytes(problem.key.bytes, plan.indexed, kind)) <= device.shared_bytes_per_block);
+    if (!plan.wide) CHECK(radix_shared_bytes(problem.key.bytes, plan.indexed, plan.tile_class, kind) <= device.shared_bytes_per_block);
   }
   CHECK(plan.look_back_words == most * 256);
   if (problem.key.bytes == 8 && !plan.wide) {  // the same tables serve a sort by the low words, whose tiles are those of 32-bit keys

@@ -20,6 +20,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "../primitives/dependent_launch.cuh"
 #include "../primitives/look_back.cuh"
@@ -223,6 +224,13 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   }
 };
 
+// Forms that count and place records by two atomics: placed_block.cuh.
+template <class Policy, StepOutputs kOutputs>
+struct PlacedBlock;
+
+template <class Policy, bool kExact, StepOutputs kOutputs>
+using BlockOf = std::conditional_t<Policy::kPlaced && !kExact, PlacedBlock<Policy, kOutputs>, OnesweepBlock<Policy, kExact, kOutputs>>;
+
 // Waits until all blocks together have written all tiles of the step. Only a running block has ever taken a tile, so this ends wherever
 // the blocks run, at once or one after the other.
 __device__ __forceinline__ void wait_for_step(uint32_t* written_tiles, uint32_t written, uint32_t tiles) {
@@ -240,11 +248,11 @@ template <class Policy, bool kExact>
 __device__ __forceinline__ void write_outputs(const PassArguments<typename Policy::Key>& arguments, const PassRole& role, uint32_t shared) {
   if constexpr (Policy::kIndexed) {
     if (arguments.keys_out != nullptr && arguments.index_bytes == 8) {
-      OnesweepBlock<Policy, kExact, StepOutputs::kKeysAndInt64>(arguments, role, shared).run();
+      BlockOf<Policy, kExact, StepOutputs::kKeysAndInt64>(arguments, role, shared).run();
       return;
     }
   }
-  OnesweepBlock<Policy, kExact, StepOutputs::kAny>(arguments, role, shared).run();
+  BlockOf<Policy, kExact, StepOutputs::kAny>(arguments, role, shared).run();
 }
 
 template <class Policy, bool kExact>
@@ -260,12 +268,12 @@ __global__ __launch_bounds__(Policy::kShape.threads,
     for (int slot = 1;; ++slot) {
       const PassRole role = pass_role(arguments.control, PassKind::kMiddle, slot, arguments.passes);
       if (!role.active) return;
-      const uint32_t written = OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+      const uint32_t written = BlockOf<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
       wait_for_step(arguments.control->written_tiles + slot, written, arguments.tiles);
     }
   } else if constexpr (Policy::kKind == PassKind::kMiddle) {
     const PassRole role = pass_role(arguments.control, PassKind::kMiddle, arguments.middle_slot, arguments.passes);
-    if (role.active) OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+    if (role.active) BlockOf<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
   } else {
     const PassRole role = pass_role(arguments.control, Policy::kKind, 0, arguments.passes, Policy::kLastTakesAll, spacing);
     if (!role.active) return;
@@ -277,11 +285,11 @@ __global__ __launch_bounds__(Policy::kShape.threads,
       }
     }
     if constexpr (!kLast && Policy::kLastTakesAll) {
-      OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+      BlockOf<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
     } else {
       if constexpr (!kLast && sizeof(typename Policy::Key) > 1) {
         if (!role.final) {
-          OnesweepBlock<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+          BlockOf<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
           return;
         }
       }

@@ -5,6 +5,7 @@
 
 #include "../primitives/kernel_setup.h"
 #include "onesweep_pass.cuh"
+#include "placed_block.cuh"
 
 namespace gpusort {
 

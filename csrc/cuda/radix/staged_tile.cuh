@@ -54,12 +54,18 @@ struct StagedTile : RankedTile<Policy, kExact> {
   // The starts of rows stay in registers, where there are enough.
   static constexpr bool kPinsRows = kThreads <= 512 && Policy::kKeyWords == 1;
 
+  // In some forms they lie padded instead: see placed_tile.cuh.
+  static constexpr bool kPadded = Policy::kPlaced && !kExact;
+  static constexpr int kPadShift = radix_pad_shift(kTileItems);
+
   // Staged places are spread over the banks: bins of equal length would meet in one bank otherwise. In bytes.
   __device__ __forceinline__ static uint32_t swizzle(uint32_t place) {
     constexpr int kShift = kItems * kThreads / kRadixBins >= 128 ? 7 : 6;
     return place >> kShift & (31 * kUnit);
   }
-  __device__ __forceinline__ static uint32_t staged_place(uint32_t place) { return place * kUnit ^ swizzle(place * kUnit); }
+  __device__ __forceinline__ static uint32_t staged_place(uint32_t place) {
+    return kPadded ? (place + (place >> kPadShift)) * kUnit : place * kUnit ^ swizzle(place * kUnit);
+  }
 
   __device__ __forceinline__ void scatter(const TilePlace& place) const {
 #pragma unroll
