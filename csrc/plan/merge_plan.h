@@ -5,10 +5,12 @@
 //   basic        a piece is a few outputs, merged by one thread straight from global memory
 //   tiled        a piece is one tile, merged by one block in shared memory
 //   circular     a piece is a long run of tiles, merged by one block that streams its inputs through two ring buffers
-// The cuts are found either by a kernel of their own that writes them to the workspace, or by each block for itself.
+// The cuts are found either by a kernel of their own that writes them to the workspace, or by each block for itself; or a block loads a
+// window of the inputs in which its tile is expected, and need not look for the cuts if it is there.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -94,6 +96,34 @@ constexpr MergeTile small_keys_tile(int key_bytes) {
                           : MergeTile{128, 10, 0};
 }
 
+// For merges of keys alone in which a and b are evenly mixed and a wave of blocks takes all: tiles merged from windows, by rising size. An
+// odd number of 4-byte words a thread keeps threads off each other's banks; the smallest tiles leave as whole words of 8 to 32 bytes.
+constexpr int windowed_tiles(int key_bytes) {
+  return key_bytes <= 2 ? 4 : 3;
+}
+constexpr MergeTile windowed_tile(int key_bytes, int size) {
+  // H200, us, and where blocks search for their cuts: 2 x 2^16 uint8 2.9 (5.8; CUB 7.6), int16 2.9 (5.1; 8.2), float32 3.1 (7.0; 8.3),
+  // int64 4.1 (5.6; 8.4); 2^18 3.9 (6.3), 4.0 (7.0), 4.4 (7.9), 6.7 (7.6); 2^20 5.9 (8.5; 13.6), 5.8 (8.3; 15.2), float32 8.3 (12.4; 14.6).
+  constexpr MergeTile kBytes1[] = {{256, 8, 0}, {480, 12, 0}, {480, 20, 0}, {992, 20, 0}};
+  constexpr MergeTile kBytes2[] = {{256, 8, 0}, {256, 18, 0}, {480, 18, 0}, {480, 34, 0}};
+  constexpr MergeTile kBytes4[] = {{256, 8, 0}, {256, 17, 0}, {384, 21, 0}};
+  constexpr MergeTile kBytes8[] = {{256, 7, 0}, {256, 9, 0}, {256, 17, 0}};
+  return key_bytes == 1 ? kBytes1[size] : key_bytes == 2 ? kBytes2[size] : key_bytes == 4 ? kBytes4[size] : kBytes8[size];
+}
+
+// How far from where it is expected a cut of such tiles may lie: windows of neighbouring cuts do not overlap.
+constexpr int most_reach(const MergeTile& tile) {
+  return tile.outputs() / 4 - 4;
+}
+
+// How far it lies if a and b are samples of one distribution: four standard deviations, and half of a run of equal keys where the samples
+// are longer than there are keys.
+inline int64_t expected_reach(const MergeProblem& problem) {
+  const double a = static_cast<double>(problem.a_length), b = static_cast<double>(problem.b_length);
+  const double run = problem.key.bytes <= 2 ? (a + b) / std::ldexp(1.0, 8 * problem.key.bytes + 1) : 0.0;
+  return static_cast<int64_t>(2 * std::sqrt(a * b / (a + b)) + run / 2) + 8;
+}
+
 // How many blocks of keys alone a multiprocessor is to hold: as many as leave 56, 64, 72 or 80 registers a thread, by what it holds.
 constexpr int keys_blocks_per_multiprocessor(const MergeTile& tile, int key_bytes) {
   const int bytes = tile.outputs_per_thread * key_bytes;
@@ -119,6 +149,7 @@ struct MergePlan {
   int64_t pieces_per_row = 0;  // 0: nothing to do
   bool cuts_in_workspace = false;
   bool loose_cuts = false;        // those are settled by the tiles (core/loose_cut.h)
+  int64_t reach = 0;              // above 0: tiles are merged from windows that reach so far beyond their expected cuts
   int64_t workspace_bytes = 0;    // the cuts, 8 bytes each
   bool dependent_launch = false;  // kernels may be set up while the one before ends
 };
@@ -139,6 +170,27 @@ inline MergeTile merge_tile_of(const MergeProblem& problem, const DeviceTraits& 
   const MergeTile large = large_keys_tile(bytes), middle = middle_keys_tile(bytes), small = small_keys_tile(bytes);
   if (large.pieces(rows, row_outputs) >= 4 * device.sm_count && row_outputs > middle.outputs()) return large;
   return 2 * middle.pieces(rows, row_outputs) >= 3 * device.sm_count && row_outputs > small.outputs() ? middle : small;
+}
+
+// The reach of windows for a merge, and their tile: the smallest that does not take more than a block to a multiprocessor, or else the
+// largest if it does not take more than two, in a merge of one row of keys of up to 4 bytes. 0 if no windows of neighbouring cuts would lie
+// apart, or more blocks would be needed. H200, blocks that search for their cuts and windows: 2 x 2^19 int64 in two blocks to a
+// multiprocessor 10.2 and 10.7 us; 200 rows of 2 x 2^12 int16 6.4 and 7.2.
+inline int64_t windowed_reach(const MergeProblem& problem, const DeviceTraits& device, MergeTile& tile) {
+  const int bytes = problem.key.bytes;
+  const int64_t row_outputs = problem.a_length + problem.b_length, shorter = std::min(problem.a_length, problem.b_length);
+  if (problem.payload_bytes != 0 || problem.indices_out != nullptr) return 0;
+  const int last = windowed_tiles(bytes) - 1;
+  for (int size = 0; size <= last; ++size) {
+    tile = windowed_tile(bytes, size);
+    const bool may_fit_twice = size == last && 2 * (tile.threads + 32) <= 1024 && problem.rows == 1 && bytes < 8;
+    if (tile.pieces(problem.rows, row_outputs) > (may_fit_twice ? 2 : 1) * int64_t{device.sm_count}) continue;
+    if (row_outputs <= tile.outputs()) return 1;  // one tile to a row, without cuts
+    const int64_t reach = expected_reach(problem);
+    const bool apart = (2 * reach + 4) * row_outputs <= shorter * tile.outputs();  // also in the shorter input
+    if (reach <= most_reach(tile) && apart) return reach;
+  }
+  return 0;
 }
 
 // outputs_per_thread: 0 for the default, or 1, 2, 4, 8, 16, 32 for the tiled merge of 4-byte keys and the basic merge.
@@ -163,7 +215,11 @@ inline MergePlan plan_merge(const MergeProblem& problem, MergeKernel kernel, con
     plan.piece = row_outputs <= 2 * plan.outputs_per_thread ? row_outputs : plan.outputs_per_thread;
   } else if (plan.kernel == MergeKernel::kTiled) {
     MergeTile tile = merge_tile_of(problem, device);
-    if (outputs_per_thread > 0) tile = MergeTile{tile.threads, outputs_per_thread, 0};
+    if (outputs_per_thread > 0) {
+      tile = MergeTile{tile.threads, outputs_per_thread, 0};
+    } else if (MergeTile windowed = tile; (plan.reach = windowed_reach(problem, device, windowed)) > 0) {
+      tile = windowed;
+    }
     plan.threads = tile.threads;
     plan.outputs_per_thread = tile.outputs_per_thread;
     plan.piece = tile.outputs();

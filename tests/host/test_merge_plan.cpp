@@ -1,5 +1,7 @@
 // Every plan covers every output exactly once, in pieces its kernel can take,
 // whatever the shape.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -42,8 +44,68 @@ static void check_plan(const MergeProblem& problem, MergeKernel kernel, const De
   }
 }
 
+// Where the windows of a plan lie, by the arithmetic of the kernel (cut_windows.cuh): those of neighbouring cuts share no place, neither of
+// a nor of b, so that no two cuts in their windows contradict each other.
+static void check_windows(const MergeProblem& problem, const MergePlan& plan) {
+  const int64_t row_outputs = problem.a_length + problem.b_length;
+  const float share = static_cast<float>(static_cast<double>(problem.a_length) / static_cast<double>(row_outputs));
+  int64_t a_before = 0, b_before = 0;
+  for (int64_t cut = 1; cut < plan.pieces_per_row; ++cut) {
+    const int64_t rank = cut * plan.piece, expected = static_cast<int64_t>(std::floor(static_cast<float>(rank) * share));
+    const int64_t least = std::max<int64_t>(0, rank - problem.b_length), most = std::min(rank, problem.a_length);
+    const int64_t middle = std::max(least, std::min(most, expected));
+    const int64_t low = std::max(least, middle - plan.reach), high = std::min(most, middle + plan.reach);
+    CHECK(low >= a_before && rank - high >= b_before);
+    a_before = high;
+    b_before = rank - low;
+  }
+  CHECK(problem.a_length >= a_before && problem.b_length >= b_before);
+}
+
+static void check_windowed_plans(const DeviceTraits& device) {
+  for (int key_bytes : {1, 2, 4, 8}) {
+    int windowed = 0;
+    for (int64_t total = 1; total < (int64_t{1} << 23); total += total / 3 + 1) {
+      for (int64_t share = 0; share <= 16; ++share) {
+        for (int64_t rows : {1, 2, 40, 300}) {
+          const MergeProblem problem = problem_of(key_bytes, rows, total * share / 16, total - total * share / 16);
+          const MergePlan plan = plan_merge(problem, MergeKernel::kTiled, device);
+          const MergeTile tile{plan.threads, plan.outputs_per_thread, 0};
+          if (plan.reach == 0) continue;
+          ++windowed;
+          CHECK(!plan.cuts_in_workspace && problem.rows * plan.pieces_per_row <= 2 * device.sm_count);
+          CHECK(plan.reach <= most_reach(tile) && plan.threads % 32 == 0 && plan.threads <= 992);
+          check_windows(problem, plan);
+        }
+      }
+    }
+    CHECK(windowed > 100);
+    for (int size = 0; size < windowed_tiles(key_bytes); ++size) {
+      const MergeTile tile = windowed_tile(key_bytes, size);
+      CHECK(tile.outputs() * key_bytes % 16 == 0 && (size == 0 || tile.outputs() > windowed_tile(key_bytes, size - 1).outputs()));
+    }
+  }
+  // Short merges of keys alone, evenly long; not those with positions, nor of one short and one long input, nor of other kernels or tiles.
+  int64_t index = 0;
+  for (int key_bytes : {1, 2, 4, 8}) {
+    for (int64_t length : {int64_t{40}, int64_t{1000}, int64_t{1} << 16, int64_t{1} << 18}) {
+      MergeProblem problem = problem_of(key_bytes, 1, length, length);
+      CHECK(plan_merge(problem, MergeKernel::kAuto, device).reach > 0 && plan_merge(problem, MergeKernel::kTiled, device).reach > 0);
+      CHECK(plan_merge(problem, MergeKernel::kCircular, device).reach == 0 &&
+            plan_merge(problem, MergeKernel::kTiled, device, 8).reach == 0);
+      problem.indices_out = &index;
+      CHECK(plan_merge(problem, MergeKernel::kTiled, device).reach == 0);
+    }
+    CHECK(plan_merge(problem_of(key_bytes, 1, 1 << 18, 100), MergeKernel::kAuto, device).reach == 0);
+    CHECK(plan_merge(problem_of(key_bytes, 1000, 1 << 10, 1 << 10), MergeKernel::kAuto, device).reach == 0);
+    CHECK((plan_merge(problem_of(key_bytes, 1, 1 << 20, 1 << 20), MergeKernel::kAuto, device).reach > 0) == (key_bytes < 8));
+    CHECK(plan_merge(problem_of(key_bytes, 1, 1 << 24, 1 << 24), MergeKernel::kAuto, device).reach == 0);
+  }
+}
+
 int main() {
   DeviceTraits h200, small_gpu;
+  check_windowed_plans(h200);
   small_gpu.sm_count = 10;
   small_gpu.shared_bytes_per_sm = 100 << 10;
   for (const DeviceTraits& device : {h200, small_gpu}) {
@@ -106,15 +168,16 @@ int main() {
     for (int log_length = 16; log_length <= 26; ++log_length) {
       const int64_t length = int64_t{1} << log_length;
       const MergePlan plan = plan_merge(problem_of(key_bytes, 1, length, length), MergeKernel::kAuto, h200);
-      CHECK(plan.pieces_per_row >= h200.sm_count || plan.piece == small_keys_tile(key_bytes).outputs());
+      CHECK(plan.reach > 0 || plan.pieces_per_row >= h200.sm_count || plan.piece == small_keys_tile(key_bytes).outputs());
       CHECK((log_length >= 24) <= (plan.piece == large_keys_tile(key_bytes).outputs()));
     }
-    CHECK(plan_merge(problem_of(key_bytes, 1, 1 << 20, 1 << 20), MergeKernel::kAuto, h200).piece == middle_keys_tile(key_bytes).outputs());
+    // Where they are too many or too unevenly long for windows, blocks find their own cuts.
+    CHECK(plan_merge(problem_of(key_bytes, 1, 1 << 21, 1 << 10), MergeKernel::kAuto, h200).piece == middle_keys_tile(key_bytes).outputs());
     // Rows that fit into a small tile get one, however many there are.
     CHECK(plan_merge(problem_of(key_bytes, 1 << 20, 60, 70), MergeKernel::kAuto, h200).piece == small_keys_tile(key_bytes).outputs());
   }
   const MergePlan small = plan_merge(problem_of(4, 1, 1 << 16, 1 << 16), MergeKernel::kAuto, h200);
-  CHECK(small.kernel == MergeKernel::kTiled && small.pieces_per_row >= 80 && small.workspace_bytes == 0);
+  CHECK(small.kernel == MergeKernel::kTiled && small.pieces_per_row >= 60 && small.workspace_bytes == 0);
 
   MergeKernel kernel = MergeKernel::kAuto;
   CHECK(parse_merge_kernel("tiled", kernel) && kernel == MergeKernel::kTiled);

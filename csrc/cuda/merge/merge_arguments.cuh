@@ -1,6 +1,7 @@
 // What every merge kernel is given: a MergeProblem with its keys typed by width, and the plan's pieces.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "../../core/co_rank.h"
@@ -25,8 +26,10 @@ struct MergeArguments {
   int index_bytes;
 
   int64_t piece, pieces_per_row;
-  bool loose_cuts;  // those in memory may be (core/loose_cut.h)
-  int64_t* cuts;    // null: blocks find their own; else rows x (pieces_per_row - 1): elements of a before each inner cut
+  bool loose_cuts;   // those in memory may be (core/loose_cut.h)
+  int64_t* cuts;     // null: blocks find their own; else rows x (pieces_per_row - 1): elements of a before each inner cut
+  int reach;         // of the windows around expected cuts
+  float share_of_a;  // among a row's outputs
 
   GPUSORT_HD int64_t row_outputs() const { return a_length + b_length; }
   GPUSORT_HD const U* a_row(int64_t row) const { return a + row * a_length; }
@@ -55,6 +58,8 @@ MergeArguments<U> make_merge_arguments(const MergeProblem& problem, const MergeP
   m.pieces_per_row = plan.pieces_per_row;
   m.loose_cuts = plan.loose_cuts;
   m.cuts = plan.cuts_in_workspace ? static_cast<int64_t*>(workspace) : nullptr;
+  m.reach = static_cast<int>(plan.reach);
+  m.share_of_a = static_cast<float>(static_cast<double>(m.a_length) / static_cast<double>(std::max<int64_t>(1, m.row_outputs())));
   return m;
 }
 

@@ -10,6 +10,7 @@
 #include "merge_sequential.cuh"
 #include "merge_tiled.cuh"
 #include "merge_tiled_keys.cuh"
+#include "merge_windowed_keys.cuh"
 
 namespace gpusort {
 
@@ -39,6 +40,28 @@ template <class U, int kThreads, int kItems,
 cudaError_t launch_tiled_keys(const MergeArguments<U>& m, bool dependent, cudaStream_t stream) {
   return launch_pieces<merge_tiled_keys_kernel<U, kThreads, kItems, kBlocks>>(m, kThreads, PlainTile<U, kThreads, kItems>::kBytes,
                                                                               dependent, stream);
+}
+
+// Of the windowed tiles, the one that the plan has chosen.
+template <class U, int kSize = 0>
+cudaError_t launch_windowed_keys(const MergeArguments<U>& m, const MergePlan& plan, cudaStream_t stream) {
+  if constexpr (kSize == windowed_tiles(sizeof(U))) {
+    return cudaErrorInvalidValue;
+  } else {
+    constexpr MergeTile kTile = windowed_tile(sizeof(U), kSize);
+    if (plan.threads != kTile.threads || plan.outputs_per_thread != kTile.outputs_per_thread) {
+      return launch_windowed_keys<U, kSize + 1>(m, plan, stream);
+    }
+    using Tile = WindowedTile<U, kTile.threads, kTile.outputs_per_thread>;
+    constexpr auto kKernel = merge_windowed_keys_kernel<U, kTile.threads, kTile.outputs_per_thread>;
+    const int bytes = Tile::bytes(m.reach);
+    if (bytes > 40 * 1024) {  // together with what the kernel declares, more than is there unasked
+      const cudaError_t error = cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+      if (error != cudaSuccess) return error;
+    }
+    const unsigned blocks = static_cast<unsigned>(m.rows * m.pieces_per_row);
+    return launch_after_predecessor<kKernel>(m, {blocks, Tile::kAllThreads, bytes, plan.dependent_launch}, stream);
+  }
 }
 
 template <class U, int kThreads, int kItems, int kRing>
@@ -89,6 +112,7 @@ cudaError_t launch_merge_of_width(const MergeProblem& problem, const MergePlan& 
     if (has(kSmall)) return launch_tiled<U, kSmall.threads, kSmall.outputs_per_thread>(m, plan.dependent_launch, stream);
   } else {
     const bool dependent = plan.dependent_launch;
+    if (plan.reach > 0) return launch_windowed_keys(m, plan, stream);
     if (has(kLargeKeys)) return launch_tiled_keys<U, kLargeKeys.threads, kLargeKeys.outputs_per_thread>(m, dependent, stream);
     if (has(kMiddleKeys)) return launch_tiled_keys<U, kMiddleKeys.threads, kMiddleKeys.outputs_per_thread>(m, dependent, stream);
     if (has(kSmallKeys)) return launch_tiled_keys<U, kSmallKeys.threads, kSmallKeys.outputs_per_thread>(m, dependent, stream);

@@ -25,7 +25,8 @@ enum class TileOrder : int {
   kFalling,  // the same, the greatest first
   kEncoded,  // keys of both signs: as merge keys, into which the tile is turned first
   kSpecial,  // by codes: there are keys among them that differ and compare equal, zeros of both signs or NaNs
-  kUnknown   // kEncoded or kSpecial, which takes a look at every key
+  kUnknown,  // kEncoded or kSpecial, which takes a look at every key
+  kNumbers   // floats of both signs and no NaNs, as the numbers that they are; only windows (merge_windowed_keys.cuh) are merged so
 };
 
 // The words of a tile in shared memory: a gap, those of a, a gap, those of b, and a gap, which unsorted inputs may make a thread run into.
@@ -182,21 +183,68 @@ struct ThreadKeys {
       }
     }
   }
+
+  // The first `count` of them to global memory; merge keys are decoded.
+  __device__ void store(U* destination, int count, const MergeKeys<U>& keys, bool encoded) const {
+    constexpr int kBytes = kItems * static_cast<int>(sizeof(U));
+    using Vector = std::conditional_t<kBytes % 16 == 0, uint4, uint2>;
+    constexpr int kVectors = kBytes / static_cast<int>(sizeof(Vector));
+    static_assert(kBytes % sizeof(Vector) == 0, "whole vectors");
+    union {
+      Vector vectors[kVectors];
+      KeyItem<U> words[kItems / kPacked];
+      U keys[kItems];
+    } out;
+#pragma unroll
+    for (int word = 0; word < kItems / kPacked; ++word) {
+      if constexpr (kPacked > 1) {
+        out.words[word] = encoded ? KeyWord<U>::decode_part(words[word], keys) : words[word];
+      } else {
+        out.words[word] = encoded ? keys.decode(words[word]) : words[word];
+      }
+    }
+    if (count == kItems && reinterpret_cast<uintptr_t>(destination) % sizeof(Vector) == 0) {
+#pragma unroll
+      for (int vector = 0; vector < kVectors; ++vector) reinterpret_cast<Vector*>(destination)[vector] = out.vectors[vector];
+    } else {
+#pragma unroll
+      for (int item = 0; item < kItems; ++item) {
+        if (item < count) destination[item] = out.keys[item];
+      }
+    }
+  }
 };
 
-template <bool kFalling, class Item>
+// How two keys of a tile compare: as their bits, or as the numbers that the bits stand for (floats without NaNs).
+enum class Comparison { kRising, kFalling, kRisingNumbers, kFallingNumbers };
+
+template <Comparison kHow, class Item>
 __device__ bool plain_before(Item x, Item y) {
-  return kFalling ? x > y : x < y;
+  constexpr bool kDown = kHow == Comparison::kFalling || kHow == Comparison::kFallingNumbers;
+  if constexpr (kHow == Comparison::kRising || kHow == Comparison::kFalling) {
+    return kDown ? x > y : x < y;
+  } else if constexpr (sizeof(Item) == 8) {
+    const double first = __longlong_as_double(static_cast<long long>(x)), second = __longlong_as_double(static_cast<long long>(y));
+    return kDown ? first > second : first < second;
+  } else {
+    const float first = __uint_as_float(x), second = __uint_as_float(y);
+    return kDown ? first > second : first < second;
+  }
 }
 
-// Whether x, at `side`, comes before y, of the other part: equal keys are taken from a, whose sides lie below the threshold. As one
-// comparison of longer numbers, which the machine does by passing a carry on.
-template <bool kFalling, class Item>
+// Whether x, at `side`, comes before y, of the other part: equal keys are taken from a, whose sides lie below the threshold. Bits are
+// compared as one longer number, which the machine does by passing a carry on.
+template <Comparison kHow, class Item>
 __device__ bool plain_takes(Item x, Item y, uint32_t side, uint32_t threshold) {
-  using Wide = std::conditional_t<sizeof(Item) == 8, unsigned __int128, uint64_t>;
-  const Wide lesser = static_cast<Wide>(kFalling ? y : x) << 32 | side;
-  const Wide greater = static_cast<Wide>(kFalling ? x : y) << 32 | threshold;
-  return lesser < greater;
+  if constexpr (kHow == Comparison::kRising || kHow == Comparison::kFalling) {
+    constexpr bool kDown = kHow == Comparison::kFalling;
+    using Wide = std::conditional_t<sizeof(Item) == 8, unsigned __int128, uint64_t>;
+    const Wide lesser = static_cast<Wide>(kDown ? y : x) << 32 | side;
+    const Wide greater = static_cast<Wide>(kDown ? x : y) << 32 | threshold;
+    return lesser < greater;
+  } else {
+    return side < threshold ? !plain_before<kHow>(y, x) : plain_before<kHow>(x, y);
+  }
 }
 
 // co_rank in a tile: where the head of a is at output `rank`. Addresses are in bytes of shared memory; a and b are where the parts begin.
@@ -204,7 +252,7 @@ __device__ bool plain_takes(Item x, Item y, uint32_t side, uint32_t threshold) {
 // The strides are known to the compiler. `head` grows by each stride whose elements all come first, cut at the last that can; testing that
 // one again, or the element in front of an empty range, changes nothing. Both parts together hold at most kTile elements, so the range is
 // no longer than kTile / 2.
-template <int kTile, bool kFalling, class U>
+template <int kTile, Comparison kHow, class U>
 __device__ uint32_t plain_co_rank(uint32_t a, int a_length, uint32_t b, int b_length, int rank) {
   constexpr int kBytes = sizeof(U);
   constexpr int kSteps = []() {
@@ -220,7 +268,7 @@ __device__ uint32_t plain_co_rank(uint32_t a, int a_length, uint32_t b, int b_le
     const int next = min(head + (kBytes << step), last);
     const KeyItem<U> from_a = load_shared_key<U>(static_cast<uint32_t>(next - kBytes));
     const KeyItem<U> from_b = load_shared_key<U>(static_cast<uint32_t>(both - next));
-    if (!plain_before<kFalling>(from_b, from_a)) head = next;
+    if (!plain_before<kHow>(from_b, from_a)) head = next;
   }
   return static_cast<uint32_t>(head);
 }
@@ -232,7 +280,7 @@ __device__ uint32_t plain_co_rank(uint32_t a, int a_length, uint32_t b, int b_le
 // current head does not move while its part goes on giving, and changes to a + b - step - side when it does not. So an output costs one
 // read, two selections, one comparison in two parts, and one subtraction that counts only when the sides change.
 // Sides of a are below the threshold and those of b are not, because the gap between them is longer than kItems elements.
-template <int kItems, bool kFalling, class U>
+template <int kItems, Comparison kHow, class U>
 __device__ uint32_t merge_plain_thread(uint32_t a, uint32_t b, uint32_t threshold, ThreadKeys<U, kItems>& outputs) {
   constexpr uint32_t kBytes = sizeof(U);
   const uint32_t heads = a + b;
@@ -240,7 +288,7 @@ __device__ uint32_t merge_plain_thread(uint32_t a, uint32_t b, uint32_t threshol
   KeyItem<U> current = load_shared_key<U>(a), other = load_shared_key<U>(b);
 #pragma unroll
   for (int step = 0; step < kItems; ++step) {
-    const bool stays = plain_takes<kFalling>(current, other, side, threshold);
+    const bool stays = plain_takes<kHow>(current, other, side, threshold);
     outputs.append(step, stays ? current : other);
     other = stays ? other : current;
     side = stays ? side : heads - step * kBytes - side;
@@ -285,31 +333,38 @@ __device__ uint32_t find_plain_head(const void* shared, const PlainWindow& windo
   const PlainAddresses<U> at(shared, window, kItems);
   const int rank = min(static_cast<int>(threadIdx.x) * kItems, window.outputs());
   return window.order == TileOrder::kFalling
-             ? plain_co_rank<kThreads * kItems, true, U>(at.a, window.a_length, at.b, window.b_length, rank)
-             : plain_co_rank<kThreads * kItems, false, U>(at.a, window.a_length, at.b, window.b_length, rank);
+             ? plain_co_rank<kThreads * kItems, Comparison::kFalling, U>(at.a, window.a_length, at.b, window.b_length, rank)
+             : plain_co_rank<kThreads * kItems, Comparison::kRising, U>(at.a, window.a_length, at.b, window.b_length, rank);
 }
 
-// Merges from there. Returns where the head of a is then.
+// Where a thread's head of a is behind its outputs, of which the last `surplus` were taken from the sentinels behind a. `heads` is the sum
+// of its heads, `head` the one of a behind all outputs.
 //
 // Behind the last of a row's a, sentinels may have been taken for keys of b that equal them; then the heads say so, but the outputs are the
 // same, and the head of a is taken to be where a ends.
+template <class U>
+__device__ uint32_t end_of_a(uint32_t head, uint32_t heads, int surplus, const PlainWindow& window, uint32_t a, U sentinel) {
+  constexpr uint32_t kBytes = sizeof(U);
+  const uint32_t end = head - surplus * kBytes, a_end = a + window.a_length * kBytes;
+  if (window.a_behind == 0 && end > a_end) {
+    const uint32_t b_end = heads - surplus * kBytes - end;
+    if (all_equal<U>(b_end, end - a_end, sentinel)) return a_end;
+  }
+  return end;
+}
+
+// Merges from there. Returns where the head of a is then.
 template <class U, int kItems>
 __device__ uint32_t merge_plain_from(uint32_t head, const void* shared, const PlainWindow& window, U sentinel,
                                      ThreadKeys<U, kItems>& outputs) {
   constexpr uint32_t kBytes = sizeof(U);
   const PlainAddresses<U> at(shared, window, kItems);
   const int rank = min(static_cast<int>(threadIdx.x) * kItems, window.outputs());
-  const uint32_t surplus = max(0, rank + kItems - window.outputs());  // taken from the sentinels behind a
   const uint32_t b_head = at.a + at.b + rank * kBytes - head;
-  const uint32_t end = (window.order == TileOrder::kFalling ? merge_plain_thread<kItems, true, U>(head, b_head, at.threshold, outputs)
-                                                            : merge_plain_thread<kItems, false, U>(head, b_head, at.threshold, outputs)) -
-                       surplus * kBytes;
-  const uint32_t a_end = at.a + window.a_length * kBytes;
-  if (window.a_behind == 0 && end > a_end) {
-    const uint32_t b_end = at.a + at.b + (rank + kItems) * kBytes - surplus * kBytes - end;
-    if (all_equal<U>(b_end, end - a_end, sentinel)) return a_end;
-  }
-  return end;
+  const uint32_t end = window.order == TileOrder::kFalling
+                           ? merge_plain_thread<kItems, Comparison::kFalling, U>(head, b_head, at.threshold, outputs)
+                           : merge_plain_thread<kItems, Comparison::kRising, U>(head, b_head, at.threshold, outputs);
+  return end_of_a<U>(end, at.a + at.b + (rank + kItems) * kBytes, max(0, rank + kItems - window.outputs()), window, at.a, sentinel);
 }
 
 template <int kThreads, class U, int kItems>
@@ -328,44 +383,36 @@ __device__ HeadsOfA merge_special_tile(const U* elements, const MergeKeys<U>& ke
   return {static_cast<uint32_t>(a + mine.a_begin * sizeof(U)), static_cast<uint32_t>(a + mine.a_end * sizeof(U))};
 }
 
-// True if the calling thread met special keys, in a tile that is not encoded yet.
+// Turns every word of the tile into merge keys. True if the calling thread met special keys, where it is to look for them.
 template <int kThreads, class U>
-__device__ bool find_special(const void* shared, const PlainWindow& window, const MergeKeys<U>& keys) {
-  const U* const elements = static_cast<const U*>(shared);
+__device__ bool encode_tile(uint4* shared_words, const PlainWindow& window, const MergeKeys<U>& keys, bool looks) {
+  constexpr int kWord = KeyWord<U>::kCount;
+  const auto within = [](int place, int begin, int length) { return static_cast<unsigned>(place - begin) < static_cast<unsigned>(length); };
   bool special = false;
 #pragma unroll 1
-  for (int place = threadIdx.x; place < window.outputs() + 1; place += kThreads) {
-    if (place < window.a_length + window.a_behind) special = special || keys.is_special(keys.encode(elements[window.a_begin + place]));
-    if (place < window.b_length + window.b_behind) special = special || keys.is_special(keys.encode(elements[window.b_begin + place]));
-  }
-  return special;
-}
-
-// Turns every word of the tile into merge keys.
-template <int kThreads, class U>
-__device__ void encode_tile(uint4* shared_words, int words, const MergeKeys<U>& keys) {
-#pragma unroll 1
-  for (int word = threadIdx.x; word < words; word += kThreads) {
+  for (int word = threadIdx.x; word < window.words; word += kThreads) {
     KeyWord<U> encoded;
     encoded.vector = shared_words[word];
     encoded.encode(keys);
     shared_words[word] = encoded.vector;
+    if (!looks) continue;
+#pragma unroll
+    for (int e = 0; e < kWord; ++e) {
+      const int place = word * kWord + e;
+      special = special || ((within(place, window.a_begin, window.a_length + window.a_behind) ||
+                             within(place, window.b_begin, window.b_length + window.b_behind)) &&
+                            keys.is_special(encoded.key[e]));
+    }
   }
+  return special;
 }
 
 // The order of a tile whose ends have been looked at, and the tile encoded where that asks for it. All threads of the block call it.
 template <int kThreads, class U>
 __device__ TileOrder settle_order(uint4* shared_words, const PlainWindow& window, const MergeKeys<U>& keys) {
-  TileOrder order = window.order;
-  if (order == TileOrder::kUnknown) {
-    const bool special = find_special<kThreads>(shared_words, window, keys);
-    order = __syncthreads_or(special) ? TileOrder::kSpecial : TileOrder::kEncoded;
-  }
-  if (order == TileOrder::kEncoded || order == TileOrder::kSpecial) {
-    encode_tile<kThreads>(shared_words, window.words, keys);
-    __syncthreads();
-  }
-  return order;
+  if (window.order != TileOrder::kUnknown && window.order != TileOrder::kEncoded) return window.order;
+  const bool special = encode_tile<kThreads>(shared_words, window, keys, window.order == TileOrder::kUnknown);
+  return __syncthreads_or(special) ? TileOrder::kSpecial : TileOrder::kEncoded;
 }
 
 // Where the next thread's head of a is, or where a ends. `begins` holds where the first thread of each warp has it.
