@@ -39,6 +39,7 @@ struct ByteSortPlan {
   int64_t bins_offset = 0;
   int64_t group_tables_offset = 0;
   int64_t tile_tables_offset = 0;
+  int64_t group_patterns_offset = 0;
   int64_t workspace_bytes = 0;
 };
 
@@ -69,6 +70,7 @@ inline ByteSortPlan plan_byte_sort(const SortProblem& problem, const DeviceTrait
   plan.bins_offset = take(kTableBytes);
   plan.group_tables_offset = take(plan.groups * kTableBytes);
   plan.tile_tables_offset = take(plan.tiles * kTableBytes);
+  plan.group_patterns_offset = take(plan.groups * 4);
   plan.workspace_bytes = used;
   return plan;
 }

@@ -156,8 +156,11 @@ void check_byte_sort(const SortProblem& problem, const DeviceTraits& device, con
   CHECK(sort.groups * sort.tiles_per_group >= sort.tiles && (sort.groups - 1) * sort.tiles_per_group < sort.tiles);
   CHECK(sort.groups <= device.sm_count * kByteSortBlocksPerSm);
   CHECK(byte_sort_shared_bytes(sort.rounds) <= device.shared_bytes_per_block);
-  const Slices slices = {
-      {0, 256}, {sort.bins_offset, 1024}, {sort.group_tables_offset, sort.groups * 1024}, {sort.tile_tables_offset, sort.tiles * 1024}};
+  const Slices slices = {{0, 256},
+                         {sort.bins_offset, 1024},
+                         {sort.group_tables_offset, sort.groups * 1024},
+                         {sort.tile_tables_offset, sort.tiles * 1024},
+                         {sort.group_patterns_offset, sort.groups * 4}};
   CHECK(check_slices(slices) == plan.workspace_bytes);
 }
 
