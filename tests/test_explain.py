@@ -102,7 +102,7 @@ MEMORY = (
     ("sort", "68.4 for complex128", (torch.complex128,), 0, ALL, 68.4, 0, {}),
     ("argsort", "as :func:`sort`", SHORT, 0, ALL, 9.1, 0, {"values": False}),
     ("argsort", "20.4 bytes an element", LONG, 0, ALL, 20.4, 0, {"values": False}),
-    ("sort_keys", "4.2 bytes an element for 32 bits", SHORT, MANY, ALL, 4.2, 0, {"indices": False}),
+    ("sort_keys", "4.3 bytes an element for 32 bits", SHORT, MANY, ALL, 4.3, 0, {"indices": False}),
     ("sort_keys", "8.4 for 64", LONG, MANY, ALL, 8.4, 0, {"indices": False}),
     ("radix_sort", "8 bytes an element for keys of 32 bits", (torch.float32,), 0, ALL, 8, 20_000, {"algorithm": "radix"}),
     ("radix_sort", "12 for keys of", LONG, 0, ALL, 12, 20_000, {"algorithm": "radix"}),
