@@ -56,10 +56,11 @@ constexpr bool last_slot_takes_all(int key_bytes, bool indexed) {
 constexpr int64_t kMaxNarrowLength = (int64_t{1} << 32) - (1 << 17);
 
 // The tiles. One block per SM with the largest tile that registers and shared memory hold: a store that fills a part of a 32-byte sector is
-// what a scatter costs, so runs must be long. H200, 2^26 float32 with indices: 512x32 first 340 us, 1024x16 middle 370, 512x32 last 483 (of
-// its other shapes 512x40 spills 612 bytes). 64-bit keys take 512x24 and 512x28 in groups of 4 (512x32 spills). Keys of 8 and 16 bits are
-// staged as one word with their place in the tile. Keys alone of 32 bits: passes of 1024x32 210 us, of 512x64 220, of two blocks of 256x64
-// 225; medium tiles of 512x16 make 2^20 keys 64 us, 512x24 72. Medium tiles are for arrays that would not give every SM a large one.
+// what a scatter costs, so runs must be long. H200, 2^26 float32 with indices: 512x32 first 305 us (1024x16 347), 1024x16 middle 341
+// (512x32 371, 512x40 365), 512x32 last 438 (512x40 523, 1024x16 722: spills). 64-bit keys take 512x24 and 512x28 in groups of 4 (512x32
+// spills). Keys of 8 and 16 bits are staged as one word with their place in the tile. Keys alone of 32 bits: passes of 1024x32 210 us, of
+// 512x64 220, of two blocks of 256x64 225; medium tiles of 512x16 make 2^20 keys 64 us, 512x24 72. Medium tiles are for arrays that would
+// not give every SM a large one.
 constexpr TileShape radix_tile_shape(int key_bytes, bool indexed, TileClass tile_class, PassKind kind) {
   if (tile_class == TileClass::kMedium) {
     if (key_bytes == 8) return {512, 12, 4, false};
@@ -84,9 +85,10 @@ constexpr int radix_staged_bytes(int key_bytes, bool indexed, PassKind kind) {
   return indexed && (key_bytes == 4 || kind != PassKind::kFirst) ? 8 : 4;
 }
 
-// Whether slots count and place records by two atomics (cuda/radix/placed_tile.cuh), instead of keeping a rank.
-constexpr bool placed_by_counters(int key_bytes, bool indexed) {
-  return key_bytes == 4 && !indexed;
+// Whether slots count and place records by two atomics (cuda/radix/placed_tile.cuh), instead of keeping a rank. H200, 2^26 float32 with
+// indices: middle slots 372 us by ranks and 341 placed, the last one 473 and 438, but the first one 305 and 332.
+constexpr bool placed_by_counters(int key_bytes, bool indexed, PassKind kind) {
+  return key_bytes == 4 && !(indexed && kind == PassKind::kFirst);
 }
 
 // Those stage records with a pad after every 2^shift of them, not more than a bin has on average.
@@ -108,7 +110,7 @@ constexpr int radix_shared_bytes(int key_bytes, bool indexed, TileClass tile_cla
          (shape.tile_items() + pads) * radix_staged_bytes(key_bytes, indexed, kind);
 }
 constexpr int radix_shared_bytes(int key_bytes, bool indexed, TileClass tile_class, PassKind kind) {
-  return radix_shared_bytes(key_bytes, indexed, tile_class, kind, placed_by_counters(key_bytes, indexed));
+  return radix_shared_bytes(key_bytes, indexed, tile_class, kind, placed_by_counters(key_bytes, indexed, kind));
 }
 
 struct RadixPlan {

@@ -19,32 +19,42 @@ constexpr int kThreads = 512;
 
 constexpr uint32_t kMaxRowsByBins = 8;  // their bins are cleared by one block
 
-// Gives keys_out[i], which is `key`, the pattern of its key if it is ambiguous.
 template <class Key>
-__device__ __forceinline__ void mend_key(const PassArguments<Key>& arguments, uint64_t i, Key key) {
-  const KeyOrder<Key>& order = arguments.order;
+__device__ __forceinline__ bool is_ambiguous(const KeyOrder<Key>& order, Key key) {
   const Key ordered = order.to_ordered(key);
-  const bool is_zero = order.zero != 0 && ordered == order.zero;
-  if (!is_zero && ordered != order.clamp) return;
-  const uint64_t row_start = i / arguments.length * arguments.length;
-  const uint32_t index = static_cast<const uint32_t*>(arguments.indices_out)[arguments.index_bytes == 8 ? 2 * i : i];
-  arguments.keys_out[i] = arguments.keys_in[row_start + index];
+  return (order.zero != 0 && ordered == order.zero) || ordered == order.clamp;
+}
+
+// Gives kAhead keys from position i on, `step` apart, the patterns of their keys if they are ambiguous. Loads do not wait for each other.
+template <int kAhead, class Key>
+__device__ __forceinline__ void mend_keys(const PassArguments<Key>& arguments, uint64_t i, uint64_t step) {
+  const uint32_t* indices = static_cast<const uint32_t*>(arguments.indices_out);
+  const uint64_t spacing = arguments.index_bytes / 4;
+  Key keys[kAhead], original[kAhead];
+  uint32_t index[kAhead];
+#pragma unroll
+  for (int k = 0; k < kAhead; ++k) original[k] = keys[k] = arguments.keys_out[i + k * step];
+#pragma unroll
+  for (int k = 0; k < kAhead; ++k) index[k] = is_ambiguous(arguments.order, keys[k]) ? indices[(i + k * step) * spacing] : 0;
+#pragma unroll
+  for (int k = 0; k < kAhead; ++k) {
+    const uint64_t row_start = arguments.rows == 1 ? 0 : (i + k * step) / arguments.length * arguments.length;
+    if (is_ambiguous(arguments.order, keys[k])) original[k] = arguments.keys_in[row_start + index[k]];
+  }
+#pragma unroll
+  for (int k = 0; k < kAhead; ++k) {
+    if (original[k] != keys[k]) arguments.keys_out[i + k * step] = original[k];
+  }
 }
 
 // Positions [begin, end) of all rows. All threads of the grid call.
 template <class Key>
 __device__ __forceinline__ void mend_range(const PassArguments<Key>& arguments, uint64_t begin, uint64_t end) {
-  constexpr int kAhead = 4;  // loads that do not wait for each other
+  constexpr int kAhead = 2;
   const uint64_t step = static_cast<uint64_t>(gridDim.x) * kThreads;
   uint64_t i = begin + static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  for (; i + (kAhead - 1) * step < end; i += kAhead * step) {
-    Key keys[kAhead];
-#pragma unroll
-    for (int k = 0; k < kAhead; ++k) keys[k] = arguments.keys_out[i + k * step];
-#pragma unroll
-    for (int k = 0; k < kAhead; ++k) mend_key(arguments, i + k * step, keys[k]);
-  }
-  for (; i < end; i += step) mend_key(arguments, i, arguments.keys_out[i]);
+  for (; i + (kAhead - 1) * step < end; i += kAhead * step) mend_keys<kAhead>(arguments, i, step);
+  for (; i < end; i += step) mend_keys<1>(arguments, i, step);
 }
 
 // Where the codes of a top digit stand in a sorted row.
@@ -86,7 +96,7 @@ __device__ __forceinline__ void mend_row_by_bins(const PassArguments<Key>& argum
 }
 
 template <class Key>
-__global__ void __launch_bounds__(kThreads) ambiguous_keys_kernel(const __grid_constant__ PassArguments<Key> arguments) {
+__global__ void __launch_bounds__(kThreads, 4) ambiguous_keys_kernel(const __grid_constant__ PassArguments<Key> arguments) {
   start_after_predecessor();
   __shared__ bool last;
   RadixControl* control = arguments.control;

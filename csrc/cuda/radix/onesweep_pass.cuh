@@ -41,6 +41,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::kCommonDecided;
   using Base::kCommonItems;
   using Base::kDecided;
+  using Base::kDecidesByTile;
   using Base::kGroup;
   using Base::kGroups;
   using Base::kHistograms;
@@ -59,7 +60,6 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
   using Base::mend;
   using Base::place_of;
   using Base::prefetch;
-  using Base::rank_tile;
   using Base::role;
   using Base::scatter;
   using Base::shared;
@@ -102,7 +102,10 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
     for (int h = 0; h < kHistograms; ++h) total += load_shared(column(h));
     if (place.number != 0) publish_count(word, total / kUnit);
     if (total > kTileItems * kUnit / 2) store_shared(shared + kOneDigit, 1);
-    if (kAddsForAll && total > kTileItems * kUnit / 32 * kCommonItems) raise_shared(shared + kCommon, thread * 4 | kCommonDecided);
+    if (kAddsForAll && total > kTileItems * kUnit / 32 * kCommonItems) {
+      raise_shared(shared + kCommon, thread * 4 | kCommonDecided);
+      if constexpr (kDecidesByTile) raise_shared(shared + Base::kCommonLow, Base::kTopOffset - thread * 4 | kCommonDecided);
+    }
     return total;
   }
 
@@ -149,28 +152,10 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
     }
   }
 
-  // Returns how many tiles the block has written.
-  __device__ __forceinline__ uint32_t run() {
-    uint32_t* ticket = control_word(arguments.control, offsetof(RadixControl, tickets) + role.step * 4, spacing());
-    uint32_t written = 0;
-    if (thread == kThreads - 1) {
-      store_shared(shared + kNextTile, atomicAdd(ticket, 1u));
-      store_shared(shared + kOneDigit, 0);
-      store_shared(shared + kVotes, 0);
-      store_shared(shared + kDecided, 0);
-      store_shared(shared + kCommon, 0);
-    }
-    __syncthreads();
-    uint32_t tile = warp_uniform(load_shared(shared + kNextTile));
-    if (tile >= arguments.tiles) return 0;
-    clear_histogram();
-    {
-      const TilePlace place = place_of(tile);
-#pragma unroll
-      for (int group = 0; group < kGroups; ++group) load_group(place, group);
-      rank_tile(place);
-    }
-    __syncthreads();
+  // Takes tiles until there are none, or, where tiles decide, until they are of the other kind: skewed or not. Returns whether there are
+  // more.
+  template <bool kSkewed>
+  __device__ __forceinline__ bool run_tiles(uint32_t* ticket, uint32_t& tile, uint32_t& written) {
     for (;;) {  // the tile is loaded and ranked, the counts are complete
       const TilePlace place = place_of(tile);
       uint32_t next_tile = 0;
@@ -205,6 +190,8 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
       __syncthreads();  // records and offsets are in place
       tile = warp_uniform(load_shared(shared + kNextTile));
       const bool more = tile < arguments.tiles;
+      bool skewed = kSkewed;
+      if constexpr (kDecidesByTile) skewed = load_shared(shared + kDecided) != 0;
       const TilePlace next = place_of(more ? tile : 0);
       bool wrong = false;
 #pragma unroll
@@ -212,14 +199,51 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
         if (more) load_group(next, group);
         wrong |= write_group(place, group * kGroup);
       }
-      if (more) rank_tile(next);
+      if (more) this->template rank_tile<kSkewed ? RankMode::kDecided : RankMode::kPlain>(next);
       if constexpr (kExact) {
         __syncthreads();
       } else {
         if (__syncthreads_or(wrong)) mend(place);
       }
       ++written;
-      if (!more) return written;
+      if (!more) return false;
+      if (skewed != kSkewed) return true;
+    }
+  }
+
+  // Returns how many tiles the block has written.
+  __device__ __forceinline__ uint32_t run() {
+    uint32_t* ticket = control_word(arguments.control, offsetof(RadixControl, tickets) + role.step * 4, spacing());
+    uint32_t written = 0;
+    if (thread == kThreads - 1) {
+      store_shared(shared + kNextTile, atomicAdd(ticket, 1u));
+      store_shared(shared + kOneDigit, 0);
+      store_shared(shared + kVotes, 0);
+      store_shared(shared + kDecided, 0);
+      store_shared(shared + kCommon, 0);
+      if constexpr (kDecidesByTile) store_shared(shared + Base::kCommonLow, 0);
+    }
+    __syncthreads();
+    uint32_t tile = warp_uniform(load_shared(shared + kNextTile));
+    if (tile >= arguments.tiles) return 0;
+    clear_histogram();
+    {
+      const TilePlace place = place_of(tile);
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) load_group(place, group);
+      this->template rank_tile<RankMode::kFirst>(place);
+    }
+    __syncthreads();
+    if constexpr (kDecidesByTile) {
+      bool skewed = load_shared(shared + kVotes) >= kWarps / 2 || load_shared(shared + kCommon) != 0;
+      for (;;) {
+        if (!skewed && !run_tiles<false>(ticket, tile, written)) return written;
+        if (!run_tiles<true>(ticket, tile, written)) return written;
+        skewed = false;
+      }
+    } else {
+      run_tiles<true>(ticket, tile, written);
+      return written;
     }
   }
 };

@@ -118,8 +118,13 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
   static constexpr uint32_t kMode = kWarpSums + 44;     // how records are placed: 0 one by one, kRuns, or kCommonDigit | 4 * a common digit
   static constexpr uint32_t kNothing = kWarpSums + 48;  // 16 bytes of zeros: what the first staged record is compared with
   static constexpr uint32_t kRuns = 1, kCommonDigit = 2;
+  // 32-bit keys with indices: up to two common digits are counted in registers. kFrequent then has 1 + the largest of them, kLeast 256 -
+  // the least, and kMode has this one too, in its upper half.
+  static constexpr bool kTwoCommon = Base::kIndexed && !k64 && Policy::kKeyWords == 1;
+  static constexpr uint32_t kLeast = kWarpSums + 56;
+  static constexpr uint32_t kOneDigitVote = 1 << 16;  // added to kVotes: one digit fills half of the tile
   static_assert(kNothing + 16 == kRecords, "");
-  static constexpr uint32_t kCommonCount = kTileItems / 32 * 8;
+  static constexpr uint32_t kCommonCount = kTileItems / 32 * (kTwoCommon ? 7 : 8);
   static constexpr uint32_t kRunHeads = 12;  // of 31 lanes that differ from the one before: not more are runs
   static constexpr uint32_t kWordBytes = sizeof(Word);
   static constexpr int kAtOnce = kThreads > 512 ? 1 : kGroup < 4 ? kGroup : 4;
@@ -236,7 +241,15 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
       total += count;
     }
     if (place.number != 0) publish_count(word, total);
-    if (total > kCommonCount) raise_shared(shared + kFrequent, total << 8 | thread);
+    if (total > kCommonCount) {
+      if constexpr (kTwoCommon) {
+        raise_shared(shared + kFrequent, 1 + thread);
+        raise_shared(shared + kLeast, kRadixBins - thread);
+        if (total > kTileItems / 2) add_shared(shared + kVotes, kOneDigitVote);
+      } else {
+        raise_shared(shared + kFrequent, total << 8 | thread);
+      }
+    }
     return total;
   }
 
@@ -268,6 +281,15 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
   // One thread calls, between the barriers of the scan. Returns whether one digit fills half of the tile.
   __device__ __forceinline__ bool choose_mode() const {
     const uint32_t frequent = load_shared(shared + kFrequent);
+    if constexpr (kTwoCommon) {
+      const uint32_t votes = load_shared(shared + kVotes), least = kRadixBins - load_shared(shared + kLeast);
+      const uint32_t common = frequent != 0 ? least << 18 | (frequent - 1) << 2 | kCommonDigit : 0;
+      store_shared(shared + kMode, votes % kOneDigitVote >= kWarps / 2 ? kRuns : common);
+      store_shared(shared + kFrequent, 0);
+      store_shared(shared + kLeast, 0);
+      store_shared(shared + kVotes, 0);
+      return votes >= kOneDigitVote;
+    }
     const bool runs = load_shared(shared + kVotes) >= kWarps / 2;
     store_shared(shared + kMode, runs ? kRuns : frequent != 0 ? (frequent & (kRadixBins - 1)) << 2 | kCommonDigit : 0);
     store_shared(shared + kFrequent, 0);
@@ -297,6 +319,12 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
     }
   }
 
+  template <bool kTwo>
+  __device__ __forceinline__ void scatter_common(const TilePlace& place, CommonDigits<1, kTwo> digits) const {
+    digits.load();
+    scatter_by(place, [&](const uint32_t(&counter)[kGroup], uint32_t(&at)[kGroup]) { digits.rank(counter, at); });
+  }
+
   __device__ __forceinline__ void scatter_records(const TilePlace& place) const {
     using Group = uint32_t[kGroup];
     const uint32_t mode = load_shared(shared + kMode);
@@ -304,6 +332,12 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
       scatter_by(place, [&](const Group& counter, Group& at) { rank_by_atomics<kGroup, 1, Policy::kPermutePeriod>(counter, at); });
     } else if (mode == kRuns) {
       scatter_by(place, [&](const Group& counter, Group& at) { place_runs<kGroup, kAtOnce>(counter, at, lane); });
+    } else if constexpr (kTwoCommon) {
+      const uint32_t largest = (mode & (kRadixBins - 1) << 2) ^ histogram, least = mode >> 16 ^ histogram;
+      if (largest == least)
+        scatter_common(place, CommonDigits<1, false>{{largest, largest}, lane * 4 ^ histogram});
+      else
+        scatter_common(place, CommonDigits<1, true>{{largest, least}, lane * 4 ^ histogram});
     } else {
       const uint32_t common = (mode & ~kCommonDigit) ^ histogram;
       scatter_by(place, [&](const Group& counter, Group& at) { place_common_digits<kGroup, kAtOnce>(counter, at, common, lane); });

@@ -26,7 +26,7 @@ struct PassPolicy {
   static constexpr bool kFromKeys = kKind == PassKind::kFirst;
   static constexpr TileShape kShape = radix_tile_shape(sizeof(Key), kIndexed, kClass_, kKind);
   static constexpr int kTileItems = kShape.tile_items();
-  static constexpr bool kPlaced = placed_by_counters(sizeof(Key), kIndexed);
+  static constexpr bool kPlaced = placed_by_counters(sizeof(Key), kIndexed, kKind);
   static constexpr int kSharedBytes = radix_shared_bytes(sizeof(Key), kIndexed, kClass_, kKind, kPlaced);
   static constexpr int kPermutePeriod = kPermutePeriod_;
   static constexpr bool kLastTakesAll = last_slot_takes_all(sizeof(Key), kIndexed);
@@ -54,6 +54,9 @@ __device__ __forceinline__ int table_spacing(const PassArguments<typename Policy
   return Policy::kLastTakesAll && Policy::kKind == PassKind::kLast ? arguments.spacing : 1;
 }
 
+// How a tile is ranked: as the block's first one, by atomics alone, or as decided by the tile before.
+enum class RankMode { kFirst, kPlain, kDecided };
+
 // kExact: keys alone that are sorted by some of their bits, in the ordered form.
 template <class Policy, bool kExact>
 struct RankedTile {
@@ -80,9 +83,13 @@ struct RankedTile {
   static constexpr int kLookBackWidth = 4;
   // Digits that many lanes share are ranked by rank_common_digits and rank_runs, else by rank_few_digits (tile_ranks.cuh).
   static constexpr bool kAddsForAll = kIndexed && !k64 && Policy::kKeyWords == 1;
-  static constexpr uint32_t kCommonItems = 13;  // of 32 items of a tile with one digit: it is common
-  static constexpr uint32_t kCommonLanes = 22;  // of 32 lanes with one digit in a sample: digits are few
-  static constexpr uint32_t kRunHeads = 12;     // of 31 lanes that differ from the one before: not more are runs
+  // The block's first tile decides for itself, tiles that are not skewed are ranked in a loop of their own, and up to two digits are
+  // common.
+  static constexpr bool kDecidesByTile = kAddsForAll && sizeof(Key) == 4 && !Policy::kPlaced;
+  static constexpr uint32_t kCommonLanesOfFirst = 11;                // of 32 lanes of the first tile with one digit: it is common
+  static constexpr uint32_t kCommonItems = kDecidesByTile ? 7 : 13;  // of 32 items of a tile with one digit: it is common
+  static constexpr uint32_t kCommonLanes = 22;                       // of 32 lanes with one digit in a sample: digits are few
+  static constexpr uint32_t kRunHeads = 12;                          // of 31 lanes that differ from the one before: not more are runs
   static_assert(kItems % kGroup == 0 && kGroup % 2 == 0 && kThreads >= kRadixBins, "");
   static_assert(kLanes * kItems * kUnit < 65536, "two ranks share a register");
   static_assert(kTileItems <= kMaxLookBackCount && kTileItems <= 65536, "");
@@ -95,7 +102,9 @@ struct RankedTile {
   static constexpr uint32_t kVotes = kWarpSums + 40;     // of the warps, see vote_on_digits
   static constexpr uint32_t kDecided = kWarpSums + 44;   // how tiles are ranked: 0, kVoted, or 4 * a common digit | kCommonDecided
   static constexpr uint32_t kCommon = kWarpSums + 48;    // the same of the tile that is scanned: 0 or its common digit
-  static constexpr uint32_t kVoted = 1, kCommonDecided = 2;
+  // The least common digit: kTopOffset - 4 * digit | kCommonDecided, and decided 4 * digit.
+  static constexpr uint32_t kCommonLow = kWarpSums + 52, kDecidedLow = kWarpSums + 56;
+  static constexpr uint32_t kVoted = 1, kCommonDecided = 2, kTopOffset = 4 * (kRadixBins - 1);
   static constexpr uint32_t kRecords = kOffsets + kPassScratchBytes;
   static constexpr uint32_t kStagedPlaces = kTileItems + (Policy::kPlaced ? radix_pads(kTileItems) : 0);
   static constexpr uint32_t kIndices = kRecords + kStagedPlaces * sizeof(Word);
@@ -251,9 +260,28 @@ struct RankedTile {
     }
   }
 
+  // Of the block's first tile, for which no other can speak: by one item of the warp, the same way as votes do.
+  __device__ __forceinline__ uint32_t decide_for_first_tile(uint32_t* least) const {
+    const uint32_t digit = digit_offset(0);
+    if (__popc(__ballot_sync(~0u, __shfl_up_sync(~0u, digit, 1) != digit)) <= kRunHeads) return kVoted;
+    const uint32_t digit0 = __shfl_sync(~0u, digit, 0);
+    const uint32_t same0 = __ballot_sync(~0u, digit == digit0);
+    const uint32_t digit1 = __shfl_sync(~0u, digit, __ffs(~same0) - 1);
+    const uint32_t same1 = __ballot_sync(~0u, digit == digit1);
+    const bool common0 = __popc(same0) >= kCommonLanesOfFirst, common1 = __popc(same1) >= kCommonLanesOfFirst;
+    *least = common1 ? digit1 : digit0;
+    const uint32_t decided = common0 ? digit0 | kCommonDecided : common1 ? digit1 | kCommonDecided : 0;
+    if (decided != 0 && lane == 0) raise_shared(shared + kCommon, decided);
+    return decided;
+  }
+
   // One thread calls, when the scan has found the common digit.
   __device__ __forceinline__ void decide_by_votes() const {
     store_shared(shared + kDecided, load_shared(shared + kVotes) >= kWarps / 2 ? kVoted : load_shared(shared + kCommon));
+    if constexpr (kDecidesByTile) {
+      store_shared(shared + kDecidedLow, kTopOffset - (load_shared(shared + kCommonLow) & ~kCommonDecided));
+      store_shared(shared + kCommonLow, 0);
+    }
     store_shared(shared + kVotes, 0);
     store_shared(shared + kCommon, 0);
   }
@@ -271,6 +299,14 @@ struct RankedTile {
     }
   }
 
+  template <bool kTwo>
+  __device__ __forceinline__ void rank_common(CommonDigits<kUnit, kTwo> digits) {
+    digits.load();
+    rank_groups([&](int, const uint32_t(&counter)[kGroup], uint32_t(&rank)[kGroup]) { digits.rank(counter, rank); });
+    if (lane == 0) digits.store();
+  }
+
+  template <RankMode kMode>
   __device__ __forceinline__ void rank_tile(const TilePlace& place) {
     if constexpr (kFromKeys) encode(place);
     using Group = uint32_t[kGroup];
@@ -283,17 +319,31 @@ struct RankedTile {
       });
     } else {
       if constexpr (!kAddsForAll) vote_on_digits();
-      const uint32_t decided = load_shared(shared + kDecided);
+      uint32_t decided = 0, least = 0;
+      if constexpr (kMode == RankMode::kFirst && kDecidesByTile) {
+        decided = decide_for_first_tile(&least);
+      } else if constexpr (kMode != RankMode::kPlain) {
+        decided = load_shared(shared + kDecided);
+        if constexpr (kDecidesByTile) least = load_shared(shared + kDecidedLow);
+      }
       if (decided == kVoted) {
         rank_groups([&](int, const Group& counter, Group& rank) {
           if constexpr (kAddsForAll)
-            rank_runs<kGroup, kUnit>(counter, rank, lane);
+            rank_runs<kGroup, kUnit, kDecidesByTile ? kGroup : 1>(counter, rank, lane);
           else
             rank_few_digits<kGroup, kUnit, kLanes>(counter, rank, lane, histogram);
         });
       } else if (kAddsForAll && decided != 0) {
         const uint32_t common = (decided & ~kCommonDecided) ^ histogram;
-        rank_groups([&](int, const Group& counter, Group& rank) { rank_common_digits<kGroup, kUnit>(counter, rank, common, lane); });
+        if constexpr (kDecidesByTile) {
+          const uint32_t other = least ^ histogram, nothing = lane * 4 ^ histogram;
+          if (other == common)
+            rank_common(CommonDigits<kUnit, false>{{common, other}, nothing});
+          else
+            rank_common(CommonDigits<kUnit, true>{{common, other}, nothing});
+        } else {
+          rank_groups([&](int, const Group& counter, Group& rank) { rank_common_digits<kGroup, kUnit>(counter, rank, common, lane); });
+        }
       } else {
         rank_groups([&](int, const Group& counter, Group& rank) { rank_by_atomics<kGroup, kUnit, Policy::kPermutePeriod>(counter, rank); });
       }

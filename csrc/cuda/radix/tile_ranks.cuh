@@ -94,21 +94,70 @@ __device__ __forceinline__ void rank_common_digits(const uint32_t (&counter)[kGr
   }
 }
 
-// The same where equal digits are neighbours.
-template <int kGroup, uint32_t kUnit>
+// The same where equal digits are neighbours. Each step is done for kAtOnce items before the next one: few warps wait for each of them.
+template <int kGroup, uint32_t kUnit, int kAtOnce = 1>
 __device__ __forceinline__ void rank_runs(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t lane) {
   const uint32_t below = lanes_below();
 #pragma unroll
-  for (int k = 0; k < kGroup; ++k) {
-    const bool head = __shfl_up_sync(~0u, counter[k], 1) != counter[k] || lane == 0;
-    const uint32_t heads = __ballot_sync(~0u, head);
-    const uint32_t later = heads & ~below & ~(1u << lane);
-    const uint32_t first = 31 - __clz(heads & (below | 1u << lane));
-    uint32_t start = 0;
-    if (head) start = fetch_add_shared(counter[k], ((later != 0 ? __ffs(later) - 1 : 32) - lane) * kUnit);
-    rank[k] = __shfl_sync(~0u, start, first) + (lane - first) * kUnit;
+  for (int begin = 0; begin < kGroup; begin += kAtOnce) {
+    uint32_t heads[kAtOnce], start[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) start[k] = __shfl_up_sync(~0u, counter[begin + k], 1);
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) heads[k] = __ballot_sync(~0u, start[k] != counter[begin + k] || lane == 0);
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const uint32_t later = heads[k] & ~below & ~(1u << lane);
+      start[k] = 0;
+      if (heads[k] >> lane & 1) start[k] = fetch_add_shared(counter[begin + k], ((later != 0 ? __ffs(later) - 1 : 32) - lane) * kUnit);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const uint32_t first = 31 - __clz(heads[k] & (below | 1u << lane));
+      rank[begin + k] = __shfl_sync(~0u, start[k], first) + (lane - first) * kUnit;
+    }
   }
 }
+
+// Ranks where one or two digits are common in the tile, or places if the counters are places already (placed_tile.cuh): the counters of
+// common digits are in registers meanwhile, the same in all lanes. Bits are counted by slow instructions, 16 lanes a cycle, so few are: two
+// or three for an item, where rank_common_digits takes six. Lanes of a common digit add nothing to one counter each, which costs less than
+// a branch.
+template <uint32_t kUnit, bool kTwo>
+struct CommonDigits {
+  uint32_t counter[2];  // of the common digits
+  uint32_t nothing;     // a counter that only this lane adds nothing to
+  uint32_t next[2];     // the values of the counters
+
+  // All lanes call.
+  __device__ __forceinline__ void load() {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) next[i] = load_shared(counter[i]);
+    __syncwarp();
+  }
+
+  template <int kGroup>
+  __device__ __forceinline__ void rank(const uint32_t (&counters)[kGroup], uint32_t (&rank)[kGroup]) {
+    const uint32_t below = lanes_below();
+#pragma unroll
+    for (int k = 0; k < kGroup; ++k) {
+      const bool first = counters[k] == counter[0], second = kTwo && counters[k] == counter[1];
+      const uint32_t firsts = __ballot_sync(~0u, first), seconds = kTwo ? __ballot_sync(~0u, second) : 0;
+      const bool common = first || second;
+      rank[k] = fetch_add_shared(common ? nothing : counters[k], common ? 0 : kUnit);
+      const uint32_t common_rank = (second ? next[1] : next[0]) + __popc((second ? seconds : firsts) & below) * kUnit;
+      if (common) rank[k] = common_rank;
+      next[0] += __popc(firsts) * kUnit;
+      if constexpr (kTwo) next[1] += __popc(seconds) * kUnit;
+    }
+  }
+
+  // One lane calls.
+  __device__ __forceinline__ void store() const {
+    store_shared(counter[0], next[0]);
+    if constexpr (kTwo) store_shared(counter[1], next[1]);
+  }
+};
 
 // Bit k of `valid` says whether item k is there; others get no rank.
 template <int kGroup, uint32_t kUnit>
