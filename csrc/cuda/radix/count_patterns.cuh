@@ -56,14 +56,17 @@ __device__ __forceinline__ void multiply(uint32_t& product, uint32_t two) {
     asm("fma.rn.bf16x2 %0, %0, %1, %2;" : "+r"(product) : "r"(two), "r"(0x80008000));
 }
 
-// Are there zeros or NaNs?
-template <KeyFormat kFormat>
-__device__ __forceinline__ bool has_special(const uint4& vector) {
+// Are there zeros or NaNs? One product after the other: four side by side were no faster (H200).
+template <KeyFormat kFormat, int kVectors>
+__device__ __forceinline__ bool has_special(const uint4 (&vectors)[kVectors]) {
   uint32_t product = kInfinities<kFormat>;
-  multiply<kFormat>(product, vector.x);
-  multiply<kFormat>(product, vector.y);
-  multiply<kFormat>(product, vector.z);
-  multiply<kFormat>(product, vector.w);
+#pragma unroll
+  for (const uint4& vector : vectors) {
+    multiply<kFormat>(product, vector.x);
+    multiply<kFormat>(product, vector.y);
+    multiply<kFormat>(product, vector.z);
+    multiply<kFormat>(product, vector.w);
+  }
   return (product & 0x7fff7fff) != kInfinities<kFormat>;
 }
 
@@ -212,7 +215,7 @@ __global__ void __launch_bounds__(kCountThreads, 1) count_patterns_kernel(const 
   for (uint32_t i = thread; i < kCounterWords / 4; i += kCountThreads) reinterpret_cast<uint4*>(counters)[i] = make_uint4(0, 0, 0, 0);
   if (thread == 0) classes = ClassWords{0, {0, 0}};
   __syncthreads();
-  bool full = false;  // the list
+  bool full = false;  // the list, as far as this warp knows
   if (blockIdx.x == 0 && shares.head != 0) {
     block.add_single(0, shares.head);
     __syncthreads();
@@ -224,10 +227,12 @@ __global__ void __launch_bounds__(kCountThreads, 1) count_patterns_kernel(const 
     load(first + kCountTileVectors);
     if constexpr (kFloats) {
       // First of all, so that other warps have enough to do meanwhile.
-      uint32_t special = 0;
+      if (!full && __any_sync(~0u, has_special<kFormat>(tile))) {
+        uint32_t special = 0;
 #pragma unroll
-      for (int b = 0; b < kCountBatch; ++b) special |= (has_special<kFormat>(tile[b]) ? 1u : 0u) << b;
-      if (!full && __any_sync(~0u, special != 0)) full = block.template list_vectors<kCountBatch>(special, first + thread);
+        for (int b = 0; b < kCountBatch; ++b) special |= (has_special<kFormat, 1>({tile[b]}) ? 1u : 0u) << b;
+        full = block.template list_vectors<kCountBatch>(special, first + thread);
+      }
     }
     if (many_equal(tile[0].x & 0xffff) || many_equal(tile[kCountBatch - 1].w >> 16)) {
 #pragma unroll
@@ -236,10 +241,7 @@ __global__ void __launch_bounds__(kCountThreads, 1) count_patterns_kernel(const 
 #pragma unroll
       for (int b = 0; b < kCountBatch; ++b) block.add_vector(tile[b]);
     }
-    if constexpr (kFloats)
-      full = __syncthreads_or(full) != 0;
-    else
-      __syncthreads();
+    __syncthreads();
   }
   // The rest of the share: less than a tile, one vector of each thread at a time. Warps count whole rounds together.
 #pragma unroll 1
@@ -253,7 +255,7 @@ __global__ void __launch_bounds__(kCountThreads, 1) count_patterns_kernel(const 
     else if (number < end)
       block.add_vector(vector);
     if constexpr (kFloats) {
-      const bool special = number < end && has_special<kFormat>(vector);
+      const bool special = number < end && has_special<kFormat, 1>({vector});
       if (__any_sync(~0u, special)) block.template list_vectors<1>(special, number);
     }
   }
