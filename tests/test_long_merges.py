@@ -87,3 +87,31 @@ def test_indices_of_long_merges(dtype):
         both = torch.cat((a, b))
         order = torch.sort(both, stable=True).indices
         assert torch.equal(gs.merge(a, b, return_indices=True).indices, order)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("graph", (False, True))
+def test_inputs_that_were_just_written(graph):
+    """The first tiles start before the cuts are found, but not before the inputs are there; and results are not read too early."""
+    total = 7 * GROUP * TILES[torch.float32] + 9
+    sources = [two_sorted((total // 2, total - total // 2), torch.float32, "cuda", seed=i) for i in range(4)]
+    a, b = (torch.empty_like(x) for x in sources[0])
+    results = [torch.empty(total, device="cuda") for _ in sources]
+
+    def run():
+        for (x, y), result in zip(sources, results):
+            a.copy_(x)
+            b.copy_(y)
+            result.copy_(gs.merge(a, b))
+
+    run()
+    if graph:
+        torch.cuda.synchronize()
+        captured = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(captured):
+            run()
+        for result in results:
+            result.zero_()
+        captured.replay()
+    for (x, y), result in zip(sources, results):
+        assert torch.equal(result, torch.cat((x, y)).sort().values)

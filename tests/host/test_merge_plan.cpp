@@ -35,6 +35,8 @@ static void check_plan(const MergeProblem& problem, MergeKernel kernel, const De
   if (plan.kernel == MergeKernel::kSequential) CHECK(plan.pieces_per_row == 1);
   if (plan.kernel == MergeKernel::kTiled) CHECK(plan.piece == tile && tile < 0x8000);
   if (plan.kernel == MergeKernel::kCircular) CHECK(plan.piece % tile == 0 && plan.piece <= (int64_t{1} << 28) && tile < 0x8000);
+  CHECK(plan.own_pieces >= 0 && plan.own_pieces <= plan.pieces_per_row / 2);
+  if (plan.own_pieces > 0) CHECK(plan.loose_cuts && plan.dependent_launch && problem.rows == 1 && plan.pieces_per_row < int64_t{1} << 30);
   if (plan.cuts_in_workspace) {
     CHECK(plan.workspace_bytes == problem.rows * (plan.pieces_per_row - 1) * 8);
   } else {
@@ -158,10 +160,18 @@ int main() {
     CHECK(!plan_merge(problem, MergeKernel::kTiled, h200, 32).loose_cuts);
     CHECK(!takes_loose_cuts(middle_keys_tile(key_bytes), key_bytes) && !takes_loose_cuts(small_keys_tile(key_bytes), key_bytes));
     CHECK(!plan_merge(problem_of(key_bytes, 1, 1 << 20, 1 << 20), MergeKernel::kTiled, h200).loose_cuts);  // blocks find their own
+    // The first tiles of a single row find their own pieces, fewer than a wave of them, where kernels can start early.
+    const MergePlan plan = plan_merge(problem, MergeKernel::kTiled, h200);
+    const int blocks = keys_blocks_per_multiprocessor(large_keys_tile(key_bytes), key_bytes);
+    CHECK(plan.own_pieces == (key_bytes >= 4 ? (blocks - 1) * h200.sm_count : 0) && plan.own_pieces < plan.pieces_per_row / 2);
+    CHECK(plan_merge(problem_of(key_bytes, 2, 1 << 26, 1 << 26), MergeKernel::kTiled, h200).own_pieces == 0);
+    DeviceTraits older = h200;
+    older.compute_major = 8;
+    CHECK(plan_merge(problem, MergeKernel::kTiled, older).own_pieces == 0);
     int64_t payload = 0;
     problem.a_payload = problem.b_payload = problem.payload_out = &payload;
     problem.payload_bytes = 8;
-    CHECK(!plan_merge(problem, MergeKernel::kTiled, h200).loose_cuts);
+    CHECK(!plan_merge(problem, MergeKernel::kTiled, h200).loose_cuts && plan_merge(problem, MergeKernel::kTiled, h200).own_pieces == 0);
   }
   // From 2 x 2^16 to 2 x 2^26 keys of any width there are enough tiles for every multiprocessor, or they are the smallest.
   for (int key_bytes : {1, 2, 4, 8}) {

@@ -4,6 +4,7 @@
 #include "../../core/loose_cut.h"
 #include "merge_cuts.cuh"
 #include "merge_plain.cuh"
+#include "own_pieces.cuh"
 
 namespace gpusort {
 
@@ -17,6 +18,10 @@ template <int kThreads, bool kLoose, class U>
 __device__ LoosePiece find_loose_piece(const MergeArguments<U>& m, int64_t row, int64_t piece, LoosePieceSearch& shared) {
   if (!kLoose || m.cuts == nullptr) return {find_piece<kThreads>(m, row, piece, shared.exact), 0, 0};
   __syncthreads();  // `shared` may still be read from the piece before
+  if (piece < m.own_pieces) {
+    search_own_piece<kThreads>(m, piece, shared.exact);
+    return {shared.exact.bounds, 0, 0};
+  }
   if (threadIdx.x == 0) {
     const SplitBounds<int64_t> read = read_piece(m, row, piece);
     const LooseCut begin = LooseCut::unpack(read.a_low), end = LooseCut::unpack(read.a_high);

@@ -26,10 +26,11 @@ struct MergeArguments {
   int index_bytes;
 
   int64_t piece, pieces_per_row;
-  bool loose_cuts;   // those in memory may be (core/loose_cut.h)
-  int64_t* cuts;     // null: blocks find their own; else rows x (pieces_per_row - 1): elements of a before each inner cut
-  int reach;         // of the windows around expected cuts
-  float share_of_a;  // among a row's outputs
+  int64_t own_pieces;  // the first, whose blocks find them while the cuts of the others are found; 0 if there are cuts for all
+  bool loose_cuts;     // those in memory may be (core/loose_cut.h)
+  int64_t* cuts;       // null: blocks find their own; else rows x (pieces_per_row - 1): elements of a before each inner cut
+  int reach;           // of the windows around expected cuts
+  float share_of_a;    // among a row's outputs
 
   GPUSORT_HD int64_t row_outputs() const { return a_length + b_length; }
   GPUSORT_HD const U* a_row(int64_t row) const { return a + row * a_length; }
@@ -56,6 +57,7 @@ MergeArguments<U> make_merge_arguments(const MergeProblem& problem, const MergeP
   m.index_bytes = problem.index_bytes;
   m.piece = plan.piece;
   m.pieces_per_row = plan.pieces_per_row;
+  m.own_pieces = plan.own_pieces;
   m.loose_cuts = plan.loose_cuts;
   m.cuts = plan.cuts_in_workspace ? static_cast<int64_t*>(workspace) : nullptr;
   m.reach = static_cast<int>(plan.reach);

@@ -105,11 +105,13 @@ __device__ void look_near(CutSearch<U>& search, int64_t guess, float outputs) {
 struct PieceSearch {
   int64_t path[kMaxCutLevels];
   SplitBounds<int64_t> bounds;
+  int64_t border;  // elements of a before the part of the row that is cut, if it is not all
 };
 
 // The cuts on the way down the tree to a piece, all of them side by side, kThreads / kLanes at a time.
 template <int kThreads, int kLanes, class U>
-__device__ void search_path(const MergeArguments<U>& m, int64_t row, int64_t piece, int64_t piece_length, int64_t pieces, int64_t* path) {
+__device__ void search_path(const MergeArguments<U>& m, int64_t row, int64_t piece, int64_t piece_length, int64_t pieces,
+                            int64_t first_rank, int64_t* path) {
   constexpr int kGroups = kThreads / kLanes;
   const int group = threadIdx.x / kLanes;
   int levels = kMaxCutLevels;
@@ -120,7 +122,7 @@ __device__ void search_path(const MergeArguments<U>& m, int64_t row, int64_t pie
       if (levels == first + group) cut = middle;
       (middle > piece ? high : low) = middle;
     }
-    CutSearch<U> search(m, row, cut * piece_length);
+    CutSearch<U> search(m, row, first_rank + cut * piece_length);
     const double diagonal = static_cast<double>(m.a_length) / static_cast<double>(m.row_outputs());
     look_near<kLanes>(search, static_cast<int64_t>(static_cast<double>(search.rank) * diagonal), static_cast<float>(m.row_outputs()));
     const int64_t a_count = group_co_rank<kLanes>(search);  // 0 at once for groups without a cut
@@ -132,19 +134,22 @@ __device__ void search_path(const MergeArguments<U>& m, int64_t row, int64_t pie
 // The cuts on the way to the piece do not depend on each other, and both its ends are among them.
 template <int kThreads, class U>
 __device__ void search_piece(const MergeArguments<U>& m, int64_t row, int64_t piece, int64_t piece_length, int64_t pieces,
-                             PieceSearch& shared) {
+                             PieceSearch& shared, int64_t first_rank = 0) {
   if (pieces <= int64_t{1} << (kThreads / 32)) {
-    search_path<kThreads, 32>(m, row, piece, piece_length, pieces, shared.path);
+    search_path<kThreads, 32>(m, row, piece, piece_length, pieces, first_rank, shared.path);
   } else if (pieces <= int64_t{1} << (kThreads / 16)) {
-    search_path<kThreads, 16>(m, row, piece, piece_length, pieces, shared.path);
+    search_path<kThreads, 16>(m, row, piece, piece_length, pieces, first_rank, shared.path);
   } else {
-    search_path<kThreads, 8>(m, row, piece, piece_length, pieces, shared.path);
+    search_path<kThreads, 8>(m, row, piece, piece_length, pieces, first_rank, shared.path);
   }
   __syncthreads();
   if (threadIdx.x == 0) {
     const int64_t* next = shared.path;
-    shared.bounds = repaired_piece<int64_t>(
-        piece, pieces, m.a_length, [&](int64_t cut) { return min(cut * piece_length, m.row_outputs()); }, [&](int64_t) { return *next++; });
+    const int64_t first_a = first_rank > 0 ? shared.border : 0;
+    const SplitBounds<int64_t> ends = repaired_piece<int64_t>(
+        piece, pieces, m.a_length - first_a, [&](int64_t cut) { return min(cut * piece_length, m.row_outputs() - first_rank); },
+        [&](int64_t) { return *next++ - first_a; });
+    shared.bounds = {first_rank + ends.rank_low, first_rank + ends.rank_high, first_a + ends.a_low, first_a + ends.a_high};
   }
   __syncthreads();
 }

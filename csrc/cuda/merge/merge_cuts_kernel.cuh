@@ -4,18 +4,16 @@
 // near where it would be if the keys of both sides were evenly mixed. For samples of one distribution it is within 1.5 standard deviations
 // of that in seven cases of eight, a few hundred elements.
 //
-// A thread to a cut (narrow_by_secants): keys seen at two places tell how fast they rise there, and so where they meet. The cut is within
-// 256 bytes of that place in 99.98 % of cases of random keys, after two rounds of two reads from either input, and a loose cut needs no
-// more (H200, 2 x 2^26 float32: 18 us; exact cuts 23, those by bisection between cuts that warps found 28). Narrow keys form runs of equal
-// ones, which tell nothing: eight lanes to a cut, unless there are very many.
+// A thread to a cut (near_cuts.cuh; H200, 2 x 2^26 float32: 16 us for loose cuts, 21 for exact ones, 28 for those by bisection between cuts
+// that warps found). Narrow keys form runs of equal ones, which tell nothing: eight lanes to a cut, unless there are very many.
 //
 // Sorted or not, pieces hold every input element exactly once: cuts of neighbours that could contradict each other are found exactly, and
 // moved into what the cuts above them in a tree allow (repaired_split).
 #pragma once
 
-#include "../../core/loose_cut.h"
 #include "../primitives/dependent_launch.cuh"
 #include "merge_cuts.cuh"
+#include "own_pieces.cuh"
 
 namespace gpusort {
 
@@ -35,20 +33,6 @@ struct CutGroup {
   __device__ int64_t rank_of(int cut) const { return min(ends.rank_low + cut * m.piece, ends.rank_high); }
   __device__ CutSearch<U> search(int cut) const { return CutSearch<U>(m, row, rank_of(cut), ends); }
 
-  // Of all outputs of the group, those before a cut.
-  __device__ float share_of(int cut) const {
-    return static_cast<float>(rank_of(cut) - ends.rank_low) / static_cast<float>(ends.rank_high - ends.rank_low);
-  }
-  // Where it is if keys are evenly mixed.
-  __device__ int64_t guess(int cut) const {
-    return ends.a_low + static_cast<int64_t>(static_cast<float>(ends.a_high - ends.a_low) * share_of(cut));
-  }
-  // And how far from there, if both sides are samples of one distribution.
-  __device__ float deviation(int cut) const {
-    const float from_a = static_cast<float>(ends.a_high - ends.a_low), outputs = static_cast<float>(ends.rank_high - ends.rank_low);
-    return sqrtf(share_of(cut) * (1 - share_of(cut)) * from_a * (1 - from_a / outputs));
-  }
-
   __device__ void store(int cut, const LooseCut& found) const {
     if (cut < pieces && first + cut > 0) m.cuts[row * (m.pieces_per_row - 1) + first + cut - 1] = found.packed();
   }
@@ -65,54 +49,15 @@ struct CutGroup {
 // Finds the group that is work item `work`, and writes its ends to `found`.
 template <class U, int kGroup>
 __device__ CutGroup<U, kGroup> find_group(const MergeArguments<U>& m, int64_t work, int64_t groups, PieceSearch& shared, LooseCut* found) {
-  const int64_t row = work / groups, group = work - row * groups;
-  search_piece<kCutThreads>(m, row, group, m.piece * kGroup, groups, shared);
-  const int pieces = static_cast<int>(min(int64_t{kGroup}, m.pieces_per_row - group * kGroup));
+  const int64_t row = work / groups, group = work - row * groups, first = m.own_pieces + group * kGroup;
+  if (m.own_pieces > 0 && threadIdx.x / 32 == kCutThreads / 32 - 1) find_border(m, shared);  // by the warp with the least to do then
+  search_piece<kCutThreads>(m, row, group, m.piece * kGroup, groups, shared, m.own_pieces * m.piece);
+  const int pieces = static_cast<int>(min(int64_t{kGroup}, m.pieces_per_row - first));
   if (threadIdx.x == 0) {
     found[0] = {shared.bounds.a_low, 0};
     found[pieces] = {shared.bounds.a_high, 0};
   }
-  return {m, row, group * kGroup, pieces, shared.bounds};
-}
-
-// Narrows a search to kLoosePlaces, if it can: looks on both sides of a guess, then around the place where the keys seen there would meet
-// if they rose evenly, again and again.
-template <class U>
-__device__ void narrow_by_secants(CutSearch<U>& search, int64_t guess, int64_t reach) {
-  constexpr int kRounds = 5;
-  int64_t before = guess - reach, behind = guess + reach;
-#pragma unroll 1
-  for (int round = 0; round < kRounds && search.high - search.low > kLoosePlaces<U>; ++round) {
-    before = max(search.low, min(search.high - 1, before));
-    behind = max(search.low, min(search.high - 1, behind));
-    const CutPlace<U> near_before = search.look(before), near_behind = search.look(behind);  // these reads overlap
-    const float at_before = search.distance(near_before), at_behind = search.distance(near_behind);
-    if (at_behind <= 0) {
-      search.low = behind + 1;
-    } else if (at_before <= 0) {
-      search.low = before + 1;
-      search.high = behind;
-    } else {
-      search.high = before;
-    }
-    constexpr float kFar = 1e9f;  // where they do not rise
-    const float step = static_cast<float>(behind - before) * __fdividef(at_before, at_before - at_behind);
-    const int64_t even = before + static_cast<int64_t>(fmaxf(-kFar, fminf(kFar, step)));
-    before = even - kLoosePlaces<U> / 2;
-    behind = even + kLoosePlaces<U> / 2;
-  }
-}
-
-template <class U>
-__device__ void narrow_by_bisection(CutSearch<U>& search, int64_t enough) {
-  while (search.high - search.low > enough) {
-    const int64_t middle = search.low + (search.high - search.low) / 2;
-    if (search.takes(middle)) {
-      search.low = middle + 1;
-    } else {
-      search.high = middle;
-    }
-  }
+  return {m, row, first, pieces, shared.bounds};
 }
 
 // A thread to a cut; exact ones, or loose where m.loose_cuts allows. The bounds leave registers for the reads of a round to overlap, which
@@ -123,14 +68,15 @@ __global__ void __launch_bounds__(kCutThreads, 2) merge_cuts_kernel(const __grid
   __shared__ PieceSearch shared;
   __shared__ LooseCut found[kCutGroup + 1];
   start_after_predecessor();
-  const int64_t groups = (m.pieces_per_row + kCutGroup - 1) / kCutGroup;
+  const int64_t groups = (m.pieces_per_row - m.own_pieces + kCutGroup - 1) / kCutGroup;
   const int cut = threadIdx.x;
   for (int64_t work = blockIdx.x; work < m.rows * groups; work += gridDim.x) {
     const auto group = find_group<U, kCutGroup>(m, work, groups, shared, found);
     const bool searches = cut > 0 && cut < group.pieces;
     CutSearch<U> search = group.search(cut);
+    const CutGuess guess = guess_cut(search, EvenMix(group.ends), searches && search.high - search.low > kLoosePlaces<U>);
     if (searches) {
-      narrow_by_secants(search, group.guess(cut), static_cast<int64_t>(1.5f * group.deviation(cut)) + 8);
+      narrow_by_secants(search, guess);
       narrow_by_bisection(search, m.loose_cuts ? kLoosePlaces<U> : 0);
       found[cut] = {search.low, static_cast<int>(search.high - search.low)};
     }
@@ -157,14 +103,14 @@ __global__ void __launch_bounds__(kCutThreads) merge_few_cuts_kernel(const __gri
   __shared__ PieceSearch shared;
   __shared__ LooseCut found[kFewCutGroup + 1];
   start_after_predecessor();
-  const int64_t groups = (m.pieces_per_row + kFewCutGroup - 1) / kFewCutGroup;
+  const int64_t groups = (m.pieces_per_row - m.own_pieces + kFewCutGroup - 1) / kFewCutGroup;
   const int cut = threadIdx.x / 8;
   for (int64_t work = blockIdx.x; work < m.rows * groups; work += gridDim.x) {
     const auto group = find_group<U, kFewCutGroup>(m, work, groups, shared, found);
     const bool searches = cut > 0 && cut < group.pieces;
     CutSearch<U> search = group.search(cut);
     if (!searches) search.high = search.low;
-    look_near<8>(search, group.guess(cut), static_cast<float>(group.ends.rank_high - group.ends.rank_low));
+    look_near<8>(search, EvenMix(group.ends).a_count(search.rank), static_cast<float>(group.ends.rank_high - group.ends.rank_low));
     const int64_t a_count = group_co_rank<8>(search);
     if (searches && threadIdx.x % 8 == 0) found[cut] = {a_count, 0};
     __syncthreads();

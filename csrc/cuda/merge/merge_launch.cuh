@@ -75,7 +75,7 @@ cudaError_t launch_circular(const MergeArguments<U>& m, cudaStream_t stream) {
 
 template <class U>
 cudaError_t launch_cuts(const MergeArguments<U>& m, bool dependent, cudaStream_t stream) {
-  const auto blocks = [&](int group) { return grid_blocks(m.rows * ((m.pieces_per_row + group - 1) / group)); };
+  const auto blocks = [&](int group) { return grid_blocks(m.rows * ((m.pieces_per_row - m.own_pieces + group - 1) / group)); };
   if constexpr (sizeof(U) <= 2) {
     if (m.rows * m.pieces_per_row <= kFewCuts) {
       return launch_after_predecessor<merge_few_cuts_kernel<U>>(m, {blocks(kFewCutGroup), kCutThreads, 0, dependent}, stream);

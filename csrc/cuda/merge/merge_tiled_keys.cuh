@@ -41,7 +41,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks) merge_tiled_keys_kernel(con
   const MergeKeys<U> keys(m.order);
   const U sentinel = keys.decode(MergeKeys<U>::kSentinel);
 
-  start_after_predecessor();
+  const bool own = Tile::kLoose && blockIdx.x < m.own_pieces;  // without the cuts that the predecessor finds
+  if (!own) wait_for_predecessor();
+  let_successor_start();
   const int64_t tiles = m.rows * m.pieces_per_row;
   for (int64_t work = blockIdx.x; work < tiles; work += gridDim.x) {
     const int64_t row = work / m.pieces_per_row;
@@ -110,6 +112,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) merge_tiled_keys_kernel(con
       TileOutputs<U, kThreads, kItems>::store(elements, destination, window.outputs());
     }
   }
+  if (own) wait_for_predecessor();  // so that it has ended when this kernel has
 }
 
 }  // namespace gpusort

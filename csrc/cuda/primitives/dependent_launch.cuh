@@ -11,12 +11,23 @@
 
 namespace gpusort {
 
-// The first statement of every kernel that launch_after_predecessor() launches, in every thread.
-__device__ __forceinline__ void start_after_predecessor() {
+__device__ __forceinline__ void wait_for_predecessor() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ void let_successor_start() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
+}
+
+// The first statement of every kernel that launch_after_predecessor() launches, in every thread. (A block that needs nothing of its
+// predecessor may wait as its last statement, if all that it does need had ended when the predecessor let it start.)
+__device__ __forceinline__ void start_after_predecessor() {
+  wait_for_predecessor();
+  let_successor_start();
 }
 
 // False where the kernel was compiled for older devices, without the wait and without clusters, even if it runs on a newer one.
