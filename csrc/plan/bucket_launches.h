@@ -16,9 +16,10 @@ namespace gpusort {
 
 using BucketLaunches = std::variant<OneLaunchPlan, PulledBucketsPlan, BucketSortPlan>;
 
-// Up to this many keys one launch is ahead of buckets that pull them. H200, float32 with index: [1, 2^20] 39.0 us (40.5), [1, 2^21] 74
-// (57); int64 [1, 2^20] 61 (63).
-constexpr int64_t kOneLaunchMaxNumel = int64_t{5} << 18;
+// Up to this many keys one launch is ahead of buckets that pull them. H200, float32 with index: [1, 2^19] 30.9 us (35.7), [1, 2^20] 39.1
+// (36.8), [8, 128256] 32.1 (28.8), [32, 32000] 30.7 (27.0), [1, 2^21] 74 (56); int64 [1, 2^19] 43 (47), [1, 2^20] 60.2 (61.1, and 10.3
+// bytes of workspace an element instead of 12.0).
+constexpr int64_t kOneLaunchMaxNumel = int64_t{3} << 18;
 
 // For a problem that bucket_sort_can_run() takes.
 inline BucketLaunches plan_bucket_launches(const SortProblem& problem, const DeviceTraits& traits) {

@@ -89,7 +89,7 @@ inline bool grid_is_faster(const SortProblem& problem, const DeviceTraits& trait
 // Long rows of which there is enough to fill the GPU with their buckets. H200, with index, against the radix sort: float32 [1024, 65536]
 // 1064 us (1863), [3855, 17408] 1202 (2814), [963, 17408] 325 (724), [60, 17408] 34 (81), [12, 17408] 21 (48), [1, 2^20] 39 (61); int64
 // [3855, 17408] 1685 (6109), [60, 17408] 50 (177), [1, 2^20] 59 (105). Rows above 2^20 where one launch holds all of them, or where buckets
-// pull their keys: float32 [1, 1.2 M] 52 (76), [1, 2^21] 57 (90), [1, 2^22] 118 (154), [16, 2^22] 1639 (1749); int64 [1, 1.06 M] 59 (122).
+// pull their keys: float32 [1, 1.2 M] 52 (76), [1, 2^21] 56 (90), [1, 2^22] 114 (152), [16, 2^22] 1544 (1733); int64 [1, 2^21] 111 (173).
 // Keys alone and keys of 16 bits have fewer bytes to move in its passes and stay with it.
 constexpr int64_t kBucketsMinNumel = kGridMaxNumel + 1;        // of all rows
 constexpr int64_t kBucketsMinLength = (int64_t{1} << 14) + 1;  // what one block does not sort

@@ -18,8 +18,9 @@ bool in_one_launch(const SortProblem& problem, const DeviceTraits& traits = {}) 
 }
 
 void check_known_shapes() {
-  CHECK(in_one_launch(make_problem(4, 1, 1 << 20)) && in_one_launch(make_problem(8, 1, 1 << 20)));
-  CHECK(in_one_launch(make_problem(4, 32, 32000)) && in_one_launch(make_problem(4, 8, 128256)));
+  CHECK(in_one_launch(make_problem(4, 1, 1 << 19)) && in_one_launch(make_problem(8, 1, 1 << 19)));
+  CHECK(!in_one_launch(make_problem(4, 32, 32000)) && !in_one_launch(make_problem(4, 8, 128256)));
+  CHECK(in_one_launch(make_problem(4, 32, 32000, true, 4)) && !in_one_launch(make_problem(8, 1, 1 << 20)));
   CHECK(!in_one_launch(make_problem(4, 64, 128256)));  // more than the chip holds
   CHECK(!in_one_launch(make_problem(4, 1, 1 << 20, true, 0)));
   CHECK(!in_one_launch(make_problem(2, 1, 1 << 20)));

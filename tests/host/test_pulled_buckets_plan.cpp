@@ -21,10 +21,12 @@ void check_shape(const SortProblem& problem, const DeviceTraits& traits, const P
   CHECK(plan.tile_length % kThreads == 0 && plan.tile_length <= kThreads * items_of(problem.key.bytes));
   CHECK(plan.buckets_per_row >= 2 && plan.buckets_per_row <= kMostBuckets && (1 << plan.levels) >= plan.buckets_per_row);
   CHECK(plan.bucket_capacity * plan.buckets_per_row >= 2 * length);
-  CHECK(plan.samples_per_row >= 32 * plan.buckets_per_row && plan.samples_per_row % kSampleChunk == 0);
+  CHECK(plan.samples_per_row >= kLeastSamples * plan.buckets_per_row && plan.samples_per_row % kSampleChunk == 0);
+  CHECK(plan.samples_per_row >= 32 * plan.buckets_per_row || problem.key.bytes == 8);
   CHECK(plan.sample_blocks >= 1 && plan.sample_blocks <= std::max<int64_t>(traits.sm_count / problem.rows, 1));
   if (plan.samples_per_row > kMostBucketSamples) {
-    CHECK(plan.samples_per_row % kSampleRun == 0 && plan.samples_per_row * problem.key.bytes <= kMostSampleBytes);
+    CHECK(plan.samples_per_row % kSampleRun == 0 && plan.samples_per_row * problem.key.bytes <= plan.sample_shared_limit);
+    CHECK(plan.sample_shared_limit + kRankStaticBytes <= traits.shared_bytes_per_block);
   }
   CHECK(plan.tile_shared_bytes <= plan.shared_limit && 2 * plan.shared_limit < traits.shared_bytes_per_sm);
   // The words of the tiles' parts lie behind the sources, in the records of the bucket.
@@ -39,6 +41,7 @@ void check_workspace(const SortProblem& problem, const PulledBucketsPlan& plan) 
   std::vector<std::pair<int64_t, int64_t>> parts = {{plan.splitters_offset, buckets * key_bytes},
                                                     {plan.begins_offset, (buckets + rows) * 4},
                                                     {plan.overflow_offset, bucket_overflow_words(rows, plan.buckets_per_row) * 4},
+                                                    {plan.shares_offset, buckets * 4},
                                                     {plan.starts_offset, rows * plan.tiles_per_row * plan.pairs() * 4},
                                                     {plan.tile_keys_offset, rows * stride * key_bytes},
                                                     {plan.tile_places_offset, rows * stride * 2}};
@@ -81,9 +84,11 @@ void check_all() {
 void check_reach() {
   const DeviceTraits traits;
   for (const SortProblem& problem : {make_problem(4, 1, 1 << 22), make_problem(4, 16, 1 << 22), make_problem(4, 128, 50257),
-                                     make_problem(4, 1024, 65536), make_problem(8, 1, 1 << 20), make_problem(8, 64, 128256)}) {
+                                     make_problem(4, 1024, 65536), make_problem(8, 1, 1 << 21), make_problem(8, 64, 128256)}) {
     CHECK(plan_pulled_buckets(problem, traits).possible);
   }
+  CHECK(plan_pulled_buckets(make_problem(4, 1, 1 << 20), traits).tile_length == 4096);  // two to every SM
+  CHECK(plan_pulled_buckets(make_problem(4, 1, 1 << 22), traits).tile_length == 8192);
   CHECK(!plan_pulled_buckets(make_problem(4, 1, (1 << 22) + 1), traits).possible);     // more buckets than a tile counts
   CHECK(!plan_pulled_buckets(make_problem(4, 1, 1 << 20, true, 4), traits).possible);  // no room for what is left over
   CHECK(!plan_pulled_buckets(make_problem(4, 1, 1 << 20, false, 8), traits).possible);

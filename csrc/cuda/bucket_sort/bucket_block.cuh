@@ -115,9 +115,8 @@ struct BucketBlock {
   }
 
   // bounds(record, place): of the records among which to rank it. kTogether: records that are ranked at a time.
-  template <int kTogether, class Map, class Bounds>
-  __device__ __forceinline__ void rank_and_write(const Map& map, Bounds bounds) const {
-    const BucketOutput<U> output(bucket);
+  template <int kTogether, class Output, class Map, class Bounds>
+  __device__ __forceinline__ void rank_and_write(const Output& output, const Map& map, Bounds bounds) const {
 #pragma unroll 1
     for (uint32_t place = thread; place < size; place += kTogether * kThreads) {
       Record mine[kTogether];

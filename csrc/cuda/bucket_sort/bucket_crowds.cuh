@@ -112,21 +112,15 @@ struct BucketCrowds {
     return counters + (group * kWarps + threadIdx.x / 32) * 4;
   }
 
-  // Marks the lanes that hold the same group, of those in `peers`. Only bits in which groups differ are voted on: few where keys repeat.
+  // Marks the lanes that hold the same group, of those in `peers`. Only bits in which groups differ are voted on: few where keys repeat,
+  // none within a run.
   __device__ __forceinline__ void find_peers(const uint32_t (&groups)[kTogether], uint32_t (&peers)[kTogether]) const {
-    uint32_t any = 0, all = ~0u;
 #pragma unroll
     for (int k = 0; k < kTogether; ++k) {
-      any |= groups[k];
-      all &= groups[k];
-    }
-    uint32_t differing = __reduce_or_sync(~0u, any) & ~__reduce_and_sync(~0u, all);
+      uint32_t differing = __reduce_or_sync(~0u, groups[k]) & ~__reduce_and_sync(~0u, groups[k]);
 #pragma unroll 1
-    for (; differing != 0; differing &= differing - 1) {
-      const uint32_t bit = differing & (0u - differing);
-#pragma unroll
-      for (int k = 0; k < kTogether; ++k) {
-        const bool set = (groups[k] & bit) != 0;
+      for (; differing != 0; differing &= differing - 1) {
+        const bool set = (groups[k] & differing & (0u - differing)) != 0;
         const uint32_t votes = __ballot_sync(~0u, set);
         peers[k] &= set ? votes : ~votes;
       }

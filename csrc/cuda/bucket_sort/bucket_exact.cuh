@@ -76,7 +76,7 @@ struct BucketExact : BucketBlock<U, kThreads, kItems> {
       records.set(fetch_add_shared(counters + map.bin(flat) * 4, 1), Record{flat, index});
     });
     __syncthreads();
-    Block::template rank_and_write<1>(map,
+    Block::template rank_and_write<1>(BucketOutput<U>(bucket), map,
                                       [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4 - 4); });
     return true;
   }

@@ -35,7 +35,7 @@ template <class U, int kThreads, int kItems>
 struct BucketRest {
   static constexpr int kWarps = kThreads / 32;
   static constexpr uint32_t kCapacity = kThreads * kItems;
-  static constexpr int kBlocksPerSm = sizeof(U) == 8 ? 2 : 3;
+  static constexpr int kBlocksPerSm = 1;
   static constexpr int kWarpsTogether = 8;  // whose counts are read at a time
   static constexpr int kKeysTogether = 8;   // loaded at a time where all keys of a large bucket are read
   static_assert(kThreads >= kRestDigits && kWarps % kWarpsTogether == 0, "a thread to a digit");

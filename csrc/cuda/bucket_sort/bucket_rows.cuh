@@ -132,7 +132,7 @@ struct BucketRows : BucketBlock<U, kThreads, kItems> {
     if (!scan(kMostInBin)) return false;
     scatter(held, numbers, map, batch);
     Block::template rank_and_write<kRankTogether>(
-        map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4); });
+        BucketOutput<U>(bucket), map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4); });
     return true;
   }
 
@@ -150,8 +150,11 @@ struct BucketRows : BucketBlock<U, kThreads, kItems> {
     if (thread % 32 == 0) notes.totals[thread / 32] = __popc(votes);
   }
 
+  __device__ __forceinline__ uint32_t alike_neighbours() const {
+    return __reduce_add_sync(~0u, thread % 32 < kWarps ? notes.totals[thread % 32] : 0);
+  }
   __device__ __forceinline__ bool has_runs() const {
-    return __reduce_add_sync(~0u, thread % 32 < kWarps ? notes.totals[thread % 32] : 0) > min(size, static_cast<uint32_t>(kThreads)) / 2;
+    return alike_neighbours() > min(size, static_cast<uint32_t>(kThreads)) / 2;
   }
 
   // Without it flat forms are in the order of the codes, if there is no NaN.

@@ -12,8 +12,10 @@
 
 namespace gpusort {
 
-// Of the kernel for the rest. Its blocks are small, so that an SM has several: a crowded bucket has too few keys to keep a large one busy.
-constexpr int kRestThreads = 256, kRestItems = 16;
+// Of the kernel for the rest: as large as an SM holds, so that a bucket that exceeds the capacity somewhat stays on chip.
+constexpr int kRestItems = 16;
+template <class U>
+constexpr int kRestThreads = sizeof(U) == 8 ? 512 : 1024;
 
 template <auto kKernel, class U>
 cudaError_t launch_bucket_kernel(int64_t blocks, int threads, int shared_bytes, const BucketArguments<U>& arguments,
@@ -27,9 +29,9 @@ cudaError_t launch_bucket_kernel(int64_t blocks, int threads, int shared_bytes, 
 
 template <class U>
 cudaError_t launch_bucket_rest(const BucketArguments<U>& arguments, const DeviceTraits& traits, cudaStream_t stream) {
-  using Rest = BucketRest<U, kRestThreads, kRestItems>;
-  return launch_bucket_kernel<bucket_rest_kernel<U, kRestThreads, kRestItems>>(int64_t{Rest::kBlocksPerSm} * traits.sm_count, kRestThreads,
-                                                                               Rest::kSharedBytes, arguments, traits, stream);
+  using Rest = BucketRest<U, kRestThreads<U>, kRestItems>;
+  return launch_bucket_kernel<bucket_rest_kernel<U, kRestThreads<U>, kRestItems>>(
+      int64_t{Rest::kBlocksPerSm} * traits.sm_count, kRestThreads<U>, Rest::kSharedBytes, arguments, traits, stream);
 }
 
 template <class U, int kThreads, int kItems>

@@ -1,11 +1,11 @@
 // Splitters of every row: samples from places spread over the row are ranked among each other; those of the right ranks are splitters.
 //
-// The places are the same for every input: one in each of many equal parts of the row, at an offset that a hash of the part's number gives,
-// so that periodic data meets no period. (Four neighbours in each saved 1 us of memory sectors, but are one sample where keys come in
-// runs: the largest of 376 buckets of 2^20 such keys had 12,791 instead of 4,918.) Each warp sorts chunks of samples in its registers. Then
-// a block that has the row for itself merges chunks, two by two: a sample's place is its place in its own run and, by bisection, in the
-// other. When there are few rows, many blocks share one: they repeat the reading and the sorting of chunks, which is short, and each looks
-// for a part of the samples in every chunk. Equal samples rank by chunk, so all ranks differ.
+// One key of each of many equal parts of the row is a sample, at an offset that a hash gives (sample_places.cuh). (Four neighbours in each
+// saved 1 us of memory sectors, but are one sample where keys come in runs: the largest of 376 buckets of 2^20 such keys had 12,791 instead
+// of 4,918.) Each warp sorts chunks of samples in its registers. Then a block that has the row for itself merges chunks, two by two: a
+// sample's place is its place in its own run and, by bisection, in the other. When there are few rows, many blocks share one: they repeat
+// the reading and the sorting of chunks, which is short, and each looks for a part of the samples in every chunk. Equal samples rank by
+// chunk, so all ranks differ.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ template <class U>
 __device__ __forceinline__ uint32_t sample_place(const PartitionArguments<U>& arguments, uint32_t sample) {
   const uint32_t first = static_cast<uint32_t>(sample * arguments.sample_step >> 32);
   const uint32_t width = static_cast<uint32_t>((sample + 1) * arguments.sample_step >> 32) - first;
-  return min(first + __umulhi(scramble(sample), width > 0 ? width : 1), arguments.length - 1);
+  return min(first + __umulhi(scramble(sample + arguments.sample_seed), width > 0 ? width : 1), arguments.length - 1);
 }
 
 // How many of a sorted chunk come before `code`, or (after_equal) before or at it.

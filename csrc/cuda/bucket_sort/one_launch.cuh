@@ -81,14 +81,14 @@ struct OneLaunchBlock {
     if (blockIdx.x == 0 && thread < 2) arguments.overflow[thread] = 0;
   }
 
-  // The first warp: one key of each of kSamples equal parts of the tile, at a place that does not depend on the keys.
+  // The first warp: one key of each of kSamples equal parts of the tile, at a place that does not depend on the keys (sample_places.cuh).
   __device__ __forceinline__ void publish_samples(const Tile& tile) const {
     const U* const keys = arguments.keys_in + (static_cast<uint64_t>(row) * arguments.length + tile.first);
     U sampled[kSampleItems];
 #pragma unroll
     for (int e = 0; e < kSampleItems; ++e) {
       const uint32_t part = e * 32 + lane, begin = part * tile.count / kSamples, end = (part + 1) * tile.count / kSamples;
-      sampled[e] = keys[begin + __umulhi(scramble(blockIdx.x * kSamples + part), end - begin)];
+      sampled[e] = keys[begin + __umulhi(scramble(blockIdx.x * kSamples + part + arguments.sample_seed), end - begin)];
     }
     Code codes[kSampleItems];
 #pragma unroll

@@ -44,6 +44,7 @@ OneLaunchArguments<U> make_one_launch_arguments(const SortProblem& problem, cons
   partition.tile_length = plan.tile_length;
   partition.buckets = plan.buckets_per_row;
   partition.levels = plan.levels;
+  partition.sample_seed = fresh_sample_seed();
 
   BucketArguments<U>& buckets = arguments.buckets;
   buckets = make_bucket_arguments<U>(problem);

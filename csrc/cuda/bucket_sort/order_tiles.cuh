@@ -1,4 +1,5 @@
-// Orders every tile of the rows by bucket, where it lies: keys and the places they had in the tile, and a table of where buckets start.
+// Orders every tile of the rows by bucket, where it lies: keys and the places they had in the tile, and tables of where buckets start and
+// of those that share a value.
 //
 // Ranks, places and the way through shared memory are those of the partition (partition.cuh), but what a tile has is written as one run, in
 // vectors, and nothing of other tiles need be known. The keys are read while the kernel before still looks for splitters: that one has
@@ -9,6 +10,7 @@
 
 #include "../primitives/dependent_launch.cuh"
 #include "../primitives/shared_memory.cuh"
+#include "bucket_begins.cuh"
 #include "partition.cuh"
 #include "pulled_arguments.h"
 
@@ -31,6 +33,26 @@ struct TileOrder {
     const uint32_t second = 2 * partition.thread + 1 < all.partition.buckets ? 0 - offsets[1] : 0;
     const uint64_t number = static_cast<uint64_t>(tile.row) * all.partition.tiles_per_row + tile.number;
     all.starts[number * all.pairs + partition.thread] = (0 - offsets[0]) | second << 16;
+  }
+
+  // Each tile of a row writes some of the row's. Only where the next floor is not above the next code there is anything to look for.
+  __device__ __forceinline__ void write_shares(const Tile& tile) const {
+    using Code = BucketCode<U>;
+    const PartitionArguments<U>& arguments = all.partition;
+    const int buckets = arguments.buckets;
+    const Code* const tree = reinterpret_cast<const Code*>(partition.storage + partition.layout.splitters);
+    const auto floor_of = [&](int b) { return b == 0 ? Code{0} : tree[splitter_node(b, arguments.levels)]; };
+    const int step = kThreads * static_cast<int>(arguments.tiles_per_row);
+    for (int b = static_cast<int>(tile.number) + partition.thread * static_cast<int>(arguments.tiles_per_row); b < buckets; b += step) {
+      const Code floor = floor_of(b);
+      uint32_t share = 0;
+      if (floor == highest_code<U>() || (b + 1 < buckets && floor_of(b + 1) - floor <= 1)) {
+        const int first = floors_before(buckets, floor, false, floor_of), after = floors_before(buckets, floor, true, floor_of);
+        const bool one_code = floor == highest_code<U>() || (after < buckets && floor_of(after) == floor + 1);
+        if (one_code) share = kOneCode | static_cast<uint32_t>(after) << kShareBits | static_cast<uint32_t>(first);
+      }
+      all.shares[static_cast<uint64_t>(tile.row) * buckets + b] = share;
+    }
   }
 
   // Returns whether the order is wrong somewhere. Rows have room for the whole last vector.
@@ -71,6 +93,7 @@ __global__ __launch_bounds__(kPartitionThreads, 2) void order_tiles_kernel(const
     clear_shared_16_bytes(shared_address(storage) + word * 16);
   }
   __syncthreads();
+  order.write_shares(tile);
   uint32_t ranked[kItems];
   partition.rank(tile, ranked);
   __syncthreads();

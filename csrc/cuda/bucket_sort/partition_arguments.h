@@ -8,6 +8,7 @@
 
 #include "../../core/key_order.h"
 #include "../../plan/bucket_sort_plan.h"
+#include "sample_seed.h"
 
 namespace gpusort {
 
@@ -32,8 +33,9 @@ struct PartitionArguments {
   uint32_t tile_length = 0;
   int buckets = 0;
   int levels = 0;
-  int samples = 0;           // of a row
-  int sample_blocks = 0;     // of a row
+  int samples = 0;        // of a row
+  int sample_blocks = 0;  // of a row
+  uint32_t sample_seed = 0;
   uint64_t sample_step = 0;  // keys of the row to a run of samples, in units of 2^-32
 };
 
@@ -60,6 +62,7 @@ PartitionArguments<U> make_partition_arguments(const SortProblem& problem, const
   arguments.levels = plan.levels;
   arguments.samples = plan.samples_per_row;
   arguments.sample_blocks = plan.sample_blocks;
+  arguments.sample_seed = fresh_sample_seed();
   arguments.sample_step = (static_cast<uint64_t>(problem.length) << 32) / static_cast<uint64_t>(plan.samples_per_row);
   return arguments;
 }

@@ -11,6 +11,12 @@
 
 namespace gpusort {
 
+// A value that is found so often that it fills several buckets lies in the last of them alone (splitter_tree.cuh); its keys are divided
+// among all. A word of `shares`: 0, or kOneCode | the first bucket after these << 15 | the first of them.
+constexpr uint32_t kOneCode = 1u << 31;
+constexpr int kShareBits = 15;
+static_assert(kMostBuckets < 1 << kShareBits, "");
+
 template <class U>
 struct PulledArguments {
   PartitionArguments<U> partition;   // `keys_to` are the tiles' ordered keys, [row][row_stride]; `counts` is not used
@@ -18,6 +24,7 @@ struct PulledArguments {
   BucketCode<U>* samples = nullptr;  // [row][sample], where they are sorted in runs
   uint16_t* tile_places = nullptr;   // [row][row_stride]: of the ordered keys, before, in their tile
   uint32_t* starts = nullptr;        // [row][tile][pair of buckets]: how many keys of the tile lie in buckets before, 16 bits to each
+  uint32_t* shares = nullptr;        // [row][bucket]: see kOneCode
   int64_t row_stride = 0;
   int pairs = 0;      // of buckets
   int run_lanes = 0;  // that a part of a tile is given
@@ -31,6 +38,7 @@ PulledArguments<U> make_pulled_arguments(const SortProblem& problem, const Pulle
   arguments.samples = reinterpret_cast<BucketCode<U>*>(base + plan.samples_offset);
   arguments.tile_places = reinterpret_cast<uint16_t*>(base + plan.tile_places_offset);
   arguments.starts = words(plan.starts_offset);
+  arguments.shares = words(plan.shares_offset);
   arguments.row_stride = pulled_shapes::row_stride(problem.length);
   arguments.pairs = plan.pairs();
   arguments.run_lanes = plan.run_lanes;
@@ -51,6 +59,7 @@ PulledArguments<U> make_pulled_arguments(const SortProblem& problem, const Pulle
   partition.levels = plan.levels;
   partition.samples = plan.samples_per_row;
   partition.sample_blocks = plan.sample_blocks;
+  partition.sample_seed = fresh_sample_seed();
   partition.sample_step = (static_cast<uint64_t>(problem.length) << 32) / static_cast<uint64_t>(plan.samples_per_row);
 
   BucketArguments<U>& buckets = arguments.buckets;

@@ -2,10 +2,9 @@
 //
 // The table says how many keys of each tile lie in buckets before: their sum over all tiles is where the bucket begins in the row. The
 // bucket's slots are its parts of all tiles, one behind the other, which is the order of the row. For a window of slots the block notes the
-// source of each in shared memory: some lanes walk along the part of one tile.
+// source of each in shared memory: some lanes walk along the part of one tile, all threads along what is left of long ones.
 //
-// A value that is found so often that it fills several buckets lies in the last of them alone (splitter_tree.cuh); its keys are divided
-// among all (bucket_begins.cuh), each of which takes a range of its slots.
+// Of a value that fills several buckets (`shares` in pulled_arguments.h) each takes a range of the slots.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +13,21 @@
 #include "../primitives/shared_memory.cuh"
 #include "bucket_records.cuh"
 #include "pulled_arguments.h"
-#include "splitter_tree.cuh"
 
 namespace gpusort {
+
+constexpr uint32_t kMostSteps = 24;  // along a part, of as many lanes as a mean one needs
+constexpr uint32_t kMostLongParts = 8192 / (8 * kMostSteps) + 1;
 
 struct PulledNotes {
   BlockScanStorage<uint32_t> scan;
   uint32_t starts[32];  // sums of warps
-  uint32_t alike[2];    // buckets with a lower floor, and with one not above
+  uint32_t long_parts;
+  uint16_t long_part[kMostLongParts];
 };
 
 template <class U, int kThreads>
 struct PulledBucket {
-  using Code = BucketCode<U>;
   static constexpr int kWarps = kThreads / 32;
   static constexpr int kMostOwn = pulled_shapes::kMostTiles / kThreads;  // tiles of a thread
 
@@ -93,51 +94,24 @@ struct PulledBucket {
 
   // Finds size, begin and where the keys lie, and notes where the bucket begins.
   __device__ __forceinline__ void find() {
-    const int buckets = all.partition.buckets;
-    const Code* const splitters = all.partition.splitters + static_cast<uint64_t>(row) * buckets;
-    const Code highest = highest_code<U>();
-    const auto floor_of = [&](int b) { return b == 0 ? Code{0} : bucket_floor(splitters, b, buckets, highest); };
-    const int own = static_cast<int>(bucket);
+    const uint32_t buckets = all.partition.buckets, share_word = all.shares[static_cast<uint64_t>(row) * buckets + bucket];
     uint32_t ends[kMostOwn];
     load_column(bucket, ends);
-    const Code floor = floor_of(own);
-    const bool last = own + 1 == buckets;
-    const Code next = last ? highest : floor_of(own + 1);
+    all_equal = share_word != 0;
+    const uint32_t first_alike = share_word & ((1u << kShareBits) - 1), after = share_word >> kShareBits & ((1u << kShareBits) - 1);
+    if (all_equal && after != bucket + 1) load_column(after - 1, ends);
     size = sum_up(ends);
-    uint32_t position = begin;
-    if (last ? floor == highest : next - floor <= 1) {
-      // One code, or a floor as those of buckets behind it.
-      if (thread < 2) notes.alike[thread] = 0;
-      __syncthreads();
-      uint32_t lower = 0, up_to = 0;
-      for (int b = static_cast<int>(thread); b < buckets; b += kThreads) {
-        const Code other = floor_of(b);
-        lower += other < floor ? 1 : 0;
-        up_to += other <= floor ? 1 : 0;
-      }
-      lower = __reduce_add_sync(~0u, lower);
-      up_to = __reduce_add_sync(~0u, up_to);
-      if (thread % 32 == 0) {
-        atomicAdd(notes.alike, lower);
-        atomicAdd(notes.alike + 1, up_to);
-      }
-      __syncthreads();
-      const uint32_t first_alike = notes.alike[0], after = notes.alike[1];  // of those with this floor
-      all_equal = floor == highest || (after < static_cast<uint32_t>(buckets) && floor_of(after) == floor + 1);
-      if (all_equal) {
-        load_column(after - 1, ends);
-        const uint64_t keys = sum_up(ends);
-        const uint32_t shares = after - first_alike, share = bucket - first_alike;
-        first_slot = static_cast<uint32_t>(keys * share / shares);
-        size = static_cast<uint32_t>(keys * (share + 1) / shares) - first_slot;
-        position = begin + first_slot;
-      }
+    if (all_equal) {
+      const uint64_t keys = size;
+      const uint32_t shares = after - first_alike, share = bucket - first_alike;
+      first_slot = static_cast<uint32_t>(keys * share / shares);
+      size = static_cast<uint32_t>(keys * (share + 1) / shares) - first_slot;
+      begin += first_slot;
     }
-    begin = position;
     if (thread == 0) {
       uint32_t* const begins = all.partition.begins + static_cast<uint64_t>(row) * (buckets + 1) + bucket;
       begins[0] = begin | (all_equal ? kEqualBucket : 0);
-      if (last) begins[1] = all.partition.length;
+      if (bucket + 1 == buckets) begins[1] = all.partition.length;
     }
   }
 
@@ -151,14 +125,28 @@ struct PulledBucket {
       const uint32_t skipped = window > slots[k] ? window - slots[k] : 0, first = slots[k] + skipped - window;
       store_shared(parts + tile * 4, min(first, count) << 16 | ((starts[k] + skipped) & 0xffff));
     }
-    if (thread == 0) store_shared(parts + tiles() * 4, count << 16);
+    if (thread == 0) {
+      store_shared(parts + tiles() * 4, count << 16);
+      notes.long_parts = 0;
+    }
     __syncthreads();
-    const uint32_t lanes = all.run_lanes, lane = thread & (lanes - 1), groups = kThreads / lanes;
+    const uint32_t lanes = all.run_lanes, lane = thread & (lanes - 1), groups = kThreads / lanes, most = kMostSteps * lanes;
 #pragma unroll 2
     for (uint32_t tile = thread / lanes; tile < tiles(); tile += groups) {
       const uint32_t part = load_shared(parts + tile * 4), end = load_shared(parts + tile * 4 + 4) >> 16;
       const uint32_t first = part >> 16, source = (tile << 16 | (part & 0xffff)) - first;
-      for (uint32_t slot = first + lane; slot < end; slot += lanes) store_shared(sources + slot * 4, source + slot);
+      for (uint32_t slot = first + lane; slot < min(end, first + most); slot += lanes) store_shared(sources + slot * 4, source + slot);
+      if (lane == 0 && end > first + most) notes.long_part[atomicAdd(&notes.long_parts, 1u)] = tile;
+    }
+    __syncthreads();
+    // All threads walk along the rest of a long part.
+    const uint32_t long_parts = notes.long_parts;
+    if (long_parts == 0) return;
+#pragma unroll 1
+    for (uint32_t k = 0; k < long_parts; ++k) {
+      const uint32_t tile = notes.long_part[k], part = load_shared(parts + tile * 4), end = load_shared(parts + tile * 4 + 4) >> 16;
+      const uint32_t first = part >> 16, source = (tile << 16 | (part & 0xffff)) - first;
+      for (uint32_t slot = first + most + thread; slot < end; slot += kThreads) store_shared(sources + slot * 4, source + slot);
     }
     __syncthreads();
   }

@@ -1,5 +1,6 @@
 // Sorts buckets that are pulled from ordered tiles, one to a block: by distribution, as bucket_rows.cuh, whose steps and invariants are
-// these. Keys and indices of the bucket come together, and both stay in registers until they are in their bins.
+// these. Keys and indices of the bucket come together, and both stay in registers until they are in their bins. A bucket of a few values is
+// sorted there too, by counting them (sort_few).
 //
 // A bucket that is left to bucket_exact.cuh or bucket_rest.cuh is put in a row for them: the keys where the result's will be, the indices
 // in the second half of their part of the result.
@@ -13,6 +14,21 @@
 #include "pulled_bucket.cuh"
 
 namespace gpusort {
+
+constexpr int kMostFew = 6;         // values
+constexpr uint32_t kFewAlike = 10;  // at most, to a key that is like its neighbour, where it is worth while to look for few values
+
+// Keys and 64-bit indices are wanted always.
+template <class U>
+struct PulledOutput {
+  U* keys;
+  int64_t* indices;
+
+  __device__ __forceinline__ void store(uint32_t place, U key, uint32_t index) const {
+    keys[place] = key;
+    indices[place] = index;
+  }
+};
 
 template <class U, int kThreads, int kItems>
 struct PulledRows : BucketRows<U, kThreads, kItems> {
@@ -64,8 +80,61 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
       records.set(load_shared(counter) + (numbers[e / 4] >> (e % 4 * 8) & 0xff), Record{held[e], indices[e]});
     });
     __syncthreads();
+    const PulledOutput<U> output{bucket.arguments.keys_out + bucket.offset, bucket.arguments.indices_wide + bucket.offset};
     Rows::template rank_and_write<Rows::kRankTogether>(
-        map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4); });
+        output, map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4); });
+    return true;
+  }
+
+  // Sorts a bucket of at most kMostFew values, by counting them: for each value, round and warp how many lanes hold it, in this order. So
+  // the exclusive sums are places, and neither ranks nor records are needed. False, for all threads, when there are more.
+  __device__ __forceinline__ bool sort_few(const Flat (&held)[kItems], const uint32_t (&indices)[kItems], Flat low, Flat high) const {
+    constexpr int kWarps = Rows::kWarps;
+    static_assert(kMostFew * kItems * kWarps <= 4 * kThreads, "no more counters than bins");
+    __shared__ Flat values[kMostFew];
+    Flat value = low;
+    int count = 1;
+    while (true) {
+      if (thread == 0) values[count - 1] = value;
+      if (value == high) break;
+      if (count == kMostFew) return false;
+      Flat next = high;
+      for_each_item([&](int e) { next = held[e] > value ? min(next, held[e]) : next; });
+      Flat unused = next;
+      __syncthreads();
+      Rows::reduce_range(next, unused);
+      value = next;
+      ++count;
+    }
+    __syncthreads();
+    const uint32_t warp = thread / 32, lane = thread % 32;
+#pragma unroll 1
+    for (int k = 0; k < count; ++k) {
+      const Flat own = values[k];
+      uint32_t lanes = 0;
+#pragma unroll
+      for (int e = 0; e < kItems; ++e) {
+        const uint32_t votes = __ballot_sync(~0u, e * kThreads + thread < size && held[e] == own);
+        if (static_cast<uint32_t>(e) == lane) lanes = __popc(votes);
+      }
+      if (lane < kItems) store_shared(counters + ((k * kItems + lane) * kWarps + warp) * 4, lanes);
+    }
+    Rows::scan(~0u);
+    const PulledOutput<U> output{bucket.arguments.keys_out + bucket.offset, bucket.arguments.indices_wide + bucket.offset};
+    const uint32_t below = (1u << lane) - 1;
+#pragma unroll 1
+    for (int k = 0; k < count; ++k) {
+      const Flat own = values[k];
+      const U key = order.bits(static_cast<U>(own));
+#pragma unroll
+      for (int e = 0; e < kItems; ++e) {
+        const bool here = e * kThreads + thread < size && held[e] == own;
+        const uint32_t votes = __ballot_sync(~0u, here);
+        // Else indices would be widened before the loop over values, and kept in local memory.
+        const uint32_t index = opaque(indices[e]);
+        if (here) output.store(load_shared(counters + ((k * kItems + e) * kWarps + warp) * 4) + __popc(votes & below), key, index);
+      }
+    }
     return true;
   }
 
@@ -79,8 +148,13 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
     });
     Rows::note_runs(thread < size ? held[0] : Flat{0});
     Rows::reduce_range(low, high);
+    const bool flat = order.right_between(static_cast<U>(low), static_cast<U>(high));
+    const uint32_t alike = Rows::alike_neighbours();
+    if (flat && alike > min(size, static_cast<uint32_t>(kThreads)) / kFewAlike && sort_few(held, indices, low, high)) {
+      return BucketFate::kSorted;
+    }
     if (high - low < size / kMostPerValue || low == high) return BucketFate::kNotFlat;
-    if (order.right_between(static_cast<U>(low), static_cast<U>(high)) && !Rows::many_magnitudes(low, high)) {
+    if (flat && !Rows::many_magnitudes(low, high)) {
       if (Rows::has_runs()) return BucketFate::kCrowded;
       return distribute(held, indices, FlatMap<U>(low, high, bins())) ? BucketFate::kSorted : BucketFate::kCrowded;
     }
@@ -124,7 +198,7 @@ __global__ void __launch_bounds__(kThreads, bucket_blocks_per_sm(sizeof(U), kThr
   if (pulled.size == 0) return;
   const BucketSpan<U> bucket(all.buckets, blockIdx.x, pulled.size, pulled.all_equal, pulled.row * all.buckets.length + pulled.begin);
   if (bucket.all_equal) {
-    const BucketOutput<U> output(bucket);
+    const PulledOutput<U> output{bucket.arguments.keys_out + bucket.offset, bucket.arguments.indices_wide + bucket.offset};
     pulled.for_each(Rows::kCapacity, [&](uint32_t slot, U key, uint32_t index) { output.store(slot, key, index); });
   } else if (bucket.size > Rows::kCapacity) {
     U* const keys_to = bucket.arguments.keys_out + bucket.offset;

@@ -34,8 +34,8 @@ cudaError_t launch_splitters(const PulledArguments<U>& arguments, const PulledBu
   const cudaError_t error = launch_pulled_kernel<sort_sample_runs_kernel<U>>(rows * (plan.samples_per_row / kSampleRun), kRunThreads, 0, 0,
                                                                              arguments, plan.device, stream);
   if (error != cudaSuccess) return error;
-  return launch_pulled_kernel<rank_sample_runs_kernel<U>>(rows * plan.sample_blocks, kRankThreads, sample_bytes,
-                                                          pulled_shapes::kMostSampleBytes, arguments, plan.device, stream);
+  return launch_pulled_kernel<rank_sample_runs_kernel<U>>(rows * plan.sample_blocks, kRankThreads, sample_bytes, plan.sample_shared_limit,
+                                                          arguments, plan.device, stream);
 }
 
 template <class U, int kThreads, int kItems>

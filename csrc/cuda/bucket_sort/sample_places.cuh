@@ -1,4 +1,8 @@
-// Places of samples: the same for every input, at offsets that a hash gives, so that periodic data meets no period.
+// Places of samples: one in each of many equal parts, at offsets that a hash gives, so that periodic data meets no period.
+//
+// The hash has a seed (sample_seed.h) that is another one at each launch, so nobody can write a row whose samples are unlike the rest of
+// it: whatever the keys are, buckets above the capacity are as rare as the plans say. Results do not depend on the samples, only the time
+// does.
 #pragma once
 
 #include <cstdint>
