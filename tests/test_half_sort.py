@@ -5,7 +5,7 @@ changes its tiles and launches. Bit for bit, against the stable order.
 import pytest
 import torch
 from cases import make, name_of
-from reference import assert_stable_sort
+from reference import assert_is_stable_sort, assert_stable_sort
 
 import torch_gpusort as gs
 
@@ -56,6 +56,13 @@ def test_a_pattern_that_no_sample_has_seen(dtype):
 def test_sizes_at_which_tiles_change(dtype, count):
     for name in ("random_bits", "runs", "sorted"):
         check(make(name, count, dtype, "cuda"))
+
+
+@every_half
+def test_a_row_so_long_that_ranks_are_kept(dtype):
+    for name in ("random_bits", "runs", "zipf"):
+        x = make(name, 2**26 + 12_345, dtype, "cuda")
+        assert_is_stable_sort(x, *gs.sort(x, descending=name == "runs"), descending=name == "runs")
 
 
 @every_half

@@ -29,8 +29,8 @@ struct HalfShape {
   constexpr int64_t tile_items() const { return int64_t{threads} * items; }
 };
 
-// H200, 2^26 keys of random bits: low byte 1024x32 326 us; high byte 512x32 427, 512x40 440, 1024x16 472, and 512x64 with kCopies
-// (half_tile.cuh) 453. Patterns are looked up, which takes registers: 1024x16 396 for two values.
+// H200, 2^26 keys of random bits: low byte 1024x32 298 us, 1024x24 292; high byte 512x32 427, 512x40 440, 1024x16 472, and 512x64 with
+// kCopies (half_tile.cuh) 453. Patterns are looked up, which takes registers: 1024x16 396 for two values.
 constexpr HalfShape half_shape(HalfStep step) {
   switch (step) {
     case HalfStep::kLow: return {1024, 32};
@@ -42,6 +42,11 @@ constexpr HalfShape half_shape(HalfStep step) {
 // What a tile of the one launch may have, for both its partitions. H200, 2^20 float16: 27 us, by passes 37; 2^22: 76 us, 107.
 constexpr int kHalfGridThreads = 1024;
 constexpr int kHalfGridItems[] = {8, 16, 32};
+
+// From this length on the partition by the low byte keeps ranks (cuda/radix/half_tile.cuh), the way to find them being chosen by the tile
+// before. H200, 2^26 in all: random bits 775 us with and 806 without, runs 820 and 809; but a block's first tile is chosen by none, and of
+// 2^24 keys it has four: reversed 260 and 242.
+constexpr int64_t kMinLengthKeepingRanks = int64_t{1} << 26;
 
 // Shared memory: a histogram for each warp | offset and start of each bin | words | kPatterns: set of patterns, their bins, counts of the
 // bins | records. Those of kHigh are a key and an index, the others a word.
@@ -61,6 +66,7 @@ struct HalfSortPlan {
   bool used = false;
   int grid_items = 0;            // of a thread where one launch does all; 0: passes
   int64_t tiles[3] = {0, 0, 0};  // by HalfStep
+  bool keeps_ranks = false;      // the partition by the low byte keeps the ranks of its counts
   int histogram_grid = 0;
   int first_grid = 0;  // the partition by the low byte or by pattern, or the one launch
   int last_grid = 0;
@@ -109,6 +115,7 @@ inline HalfSortPlan plan_half_sort(const SortProblem& problem, const DeviceTrait
     for (HalfStep step : {HalfStep::kLow, HalfStep::kHigh, HalfStep::kPatterns}) {
       tiles(step) = ceil_div(problem.length, half_shape(step).tile_items());
     }
+    plan.keeps_ranks = problem.length >= kMinLengthKeepingRanks;
     const int64_t first_tiles = std::max(tiles(HalfStep::kLow), tiles(HalfStep::kPatterns));
     constexpr int64_t kHistogramKeys = 4096;  // of a block at least
     plan.histogram_grid = grid(ceil_div(problem.length, kHistogramKeys));

@@ -354,6 +354,8 @@ void check_half_sort_choice() {
   DeviceTraits device;
   auto grid_items = [&](int64_t length) { return plan_radix_sort(make_problem(2, 1, length, true, 8), device).half_sort.grid_items; };
   CHECK(grid_items(1 << 20) == 8 && grid_items(132 * 8192) == 8 && grid_items(132 * 8192 + 1) == 16);
+  CHECK(plan_radix_sort(make_problem(2, 1, 1 << 26, true, 8), device).half_sort.keeps_ranks);
+  CHECK(!plan_radix_sort(make_problem(2, 1, 1 << 25, true, 8), device).half_sort.keeps_ranks);
   CHECK(grid_items(132 * 32768) == 32 && grid_items(132 * 32768 + 1) == 0);
   SortProblem problem = make_problem(2, 1, 1 << 22, true, 8);
   device.shared_bytes_per_block = 166912;

@@ -51,7 +51,8 @@ __device__ __forceinline__ HalfMode half_mode(const HalfArguments& arguments) {
 
 cudaError_t launch_half_histogram(const HalfArguments& arguments, int grid, cudaStream_t stream);
 
-cudaError_t launch_half_first(const HalfArguments& arguments, int grid, cudaStream_t stream);
+// `keeps_ranks`: see HalfTile.
+cudaError_t launch_half_first(const HalfArguments& arguments, bool keeps_ranks, int grid, cudaStream_t stream);
 cudaError_t launch_half_last(const HalfArguments& arguments, int grid, cudaStream_t stream);
 
 // The one launch: a block to each tile of `items` a thread.

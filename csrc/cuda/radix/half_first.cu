@@ -33,6 +33,7 @@ __device__ __forceinline__ void copy_row(const HalfArguments& arguments) {
 constexpr int kThreads = half_shape(HalfStep::kLow).threads;
 static_assert(kThreads == half_shape(HalfStep::kPatterns).threads, "of one kernel");
 
+template <bool kKeepsRanks>
 __global__ void __launch_bounds__(kThreads, 1) half_first_kernel(const __grid_constant__ HalfArguments arguments) {
   start_after_predecessor();
   extern __shared__ __align__(1024) uint8_t staging[];
@@ -40,15 +41,17 @@ __global__ void __launch_bounds__(kThreads, 1) half_first_kernel(const __grid_co
     case HalfMode::kCalledOff: return;
     case HalfMode::kCopy: copy_row(arguments); return;
     case HalfMode::kFewPatterns: HalfPass<HalfTileOf<HalfStep::kPatterns>>(arguments, shared_address(staging)).run(); return;
-    case HalfMode::kTwoPasses: HalfPass<HalfTileOf<HalfStep::kLow>>(arguments, shared_address(staging)).run(); return;
+    case HalfMode::kTwoPasses: HalfPass<HalfTileOf<HalfStep::kLow, kKeepsRanks>>(arguments, shared_address(staging)).run(); return;
   }
 }
 
 }  // namespace
 
-cudaError_t launch_half_first(const HalfArguments& arguments, int grid, cudaStream_t stream) {
+cudaError_t launch_half_first(const HalfArguments& arguments, bool keeps_ranks, int grid, cudaStream_t stream) {
   constexpr int kLowBytes = HalfTileOf<HalfStep::kLow>::kSharedBytes, kPatternBytes = HalfTileOf<HalfStep::kPatterns>::kSharedBytes;
-  return launch_half_pass<half_first_kernel>(arguments, grid, kThreads, kLowBytes > kPatternBytes ? kLowBytes : kPatternBytes, stream);
+  constexpr int kSharedBytes = kLowBytes > kPatternBytes ? kLowBytes : kPatternBytes;
+  return keeps_ranks ? launch_half_pass<half_first_kernel<true>>(arguments, grid, kThreads, kSharedBytes, stream)
+                     : launch_half_pass<half_first_kernel<false>>(arguments, grid, kThreads, kSharedBytes, stream);
 }
 
 }  // namespace gpusort

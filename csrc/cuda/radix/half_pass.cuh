@@ -226,8 +226,8 @@ struct HalfPass : Tile {
   }
 };
 
-template <HalfStep kStep>
-using HalfTileOf = HalfTile<kStep, half_shape(kStep).threads, half_shape(kStep).items>;
+template <HalfStep kStep, bool kKeepsRanks = false>
+using HalfTileOf = HalfTile<kStep, half_shape(kStep).threads, half_shape(kStep).items, false, kKeepsRanks>;
 
 template <auto kKernel>
 cudaError_t launch_half_pass(const HalfArguments& arguments, int grid, int threads, int shared_bytes, cudaStream_t stream) {

@@ -48,7 +48,7 @@ cudaError_t launch_half_sort(const SortProblem& problem, const HalfSortPlan& pla
   arguments.look_back_vectors = static_cast<uint64_t>(look_back_bytes + plan.tiles[static_cast<int>(HalfStep::kHigh)] * kHalfBins * 4) / 16;
   cudaError_t error = cudaMemsetAsync(workspace, 0, static_cast<size_t>(plan.cleared_bytes), stream);
   if (error == cudaSuccess) error = launch_half_histogram(arguments, plan.histogram_grid, stream);
-  if (error == cudaSuccess) error = launch_half_first(arguments, plan.first_grid, stream);
+  if (error == cudaSuccess) error = launch_half_first(arguments, plan.keeps_ranks, plan.first_grid, stream);
   if (error == cudaSuccess) error = launch_half_last(arguments, plan.last_grid, stream);
   return error;
 }

@@ -6,10 +6,10 @@
 //   kHigh      from keys and indices in the order of the low byte; the bin is the high byte. Staged: keys, and indices. Where registers
 //              are short, these go from memory to their staged places by themselves once the places are known (kCopies)
 //
-// Bins are counted before their scan by atomics that return nothing, and places are taken after it by atomics that do. Both are exact; but
-// the order in which the lanes of one instruction are served is not promised. So, as in onesweep_pass.cuh, the order is verified while the
-// tile is written: places, or codes and indices, must rise in each bin, else neighbours are exchanged until they do and the tile is written
-// again.
+// Bins are counted before their scan by atomics that return nothing, and places are taken after it by atomics that do. Or (kKeepsRanks) the
+// first return the ranks in the warp's bins, and places are these on top of the counters. Both are exact; but the order in which the lanes
+// of one instruction are served is not promised. So, as in onesweep_pass.cuh, the order is verified while the tile is written: places, or
+// codes and indices, must rise in each bin, else neighbours are exchanged until they do and the tile is written again.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -32,10 +32,11 @@ __device__ __forceinline__ void copy_word_to_shared(uint32_t address, const void
 }
 
 // kPermutePeriod is for tests of the verification, see tile_ranks.cuh.
-template <HalfStep kStep_, int kThreads_, int kItems_, bool kCopies_ = false, int kPermutePeriod_ = 0>
+template <HalfStep kStep_, int kThreads_, int kItems_, bool kCopies_ = false, bool kKeepsRanks_ = false, int kPermutePeriod_ = 0>
 struct HalfTile {
   static constexpr HalfStep kStep = kStep_;
   static constexpr bool kHigh = kStep == HalfStep::kHigh, kPatterns = kStep == HalfStep::kPatterns;
+  static constexpr bool kKeepsRanks = kKeepsRanks_;
   static constexpr bool kCopies = kHigh && kCopies_, kLoadsIndices = kHigh && !kCopies_;
   static constexpr int kThreads = kThreads_, kWarps = kThreads / 32, kItems = kItems_;
   static constexpr int kGroup = 8;  // items in flight
@@ -69,7 +70,7 @@ struct HalfTile {
   const uint32_t shared, thread = threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t own;        // place in the tile of this thread's first item; the others follow 32 apart
   const uint32_t histogram;  // of this warp
-  uint32_t input[kItems];    // as loaded: the key; as counted: the key, or the number of its pattern, << 16 | 4 * bin
+  uint32_t input[kItems];    // as loaded: the key; as counted: the key, or the number of its pattern, << 16 | 4 * bin (kKeepsRanks: rank)
   uint32_t input_index[kLoadsIndices ? kItems : 1];
   __device__ __forceinline__ HalfTile(const HalfArguments& a, uint32_t base)
       : arguments(a), shared(base), own(warp * (32 * kItems) + lane), histogram(base + warp * (kHalfBins * 4)) {}
@@ -165,17 +166,48 @@ struct HalfTile {
 
   // The groups from first_group on; those before have been counted. The histogram was clear before the first.
   __device__ __forceinline__ void count_tile(const Range& range, uint32_t parity, int first_group = 0) {
+    if constexpr (kKeepsRanks) {
+      rank_tile(parity);
+    } else {
 #pragma unroll
-    for (int group = 0; group < kGroups; ++group) {
-      if (group >= first_group) count_group(range, group);
+      for (int group = 0; group < kGroups; ++group) {
+        if (group >= first_group) count_group(range, group);
+      }
     }
     vote_on_runs(parity);
+  }
+
+  template <class Rank>
+  __device__ __forceinline__ void rank_groups(Rank rank_group) {
+#pragma unroll
+    for (int first = 0; first < kItems; first += kGroup) {
+      uint32_t counter[kGroup], rank[kGroup];
+#pragma unroll
+      for (int k = 0; k < kGroup; ++k) counter[k] = bin_of_code(code_of(input[first + k])) | histogram;
+      rank_group(counter, rank);
+#pragma unroll
+      for (int k = 0; k < kGroup; ++k) input[first + k] = input[first + k] << 16 | rank[k];
+    }
+  }
+
+  // kKeepsRanks. The way is what the tile before would have taken: its words are left alone until this one is scanned.
+  __device__ __forceinline__ void rank_tile(uint32_t parity) {
+    using Group = uint32_t[kGroup];
+    const uint32_t votes = load_shared(shared + kVotes + (parity ^ 4)), common = load_shared(shared + kCommon + (parity ^ 4));
+    if (votes >= kWarps / 2) {
+      rank_groups([&](const Group& counter, Group& rank) { rank_neighbours<kGroup, 1>(counter, rank, lane); });
+    } else if (common != 0) {
+      const uint32_t common_counter = (common & kBinMask) | histogram;
+      rank_groups([&](const Group& counter, Group& rank) { rank_common_bins<kGroup, 1>(counter, rank, common_counter, lane); });
+    } else {
+      rank_groups([&](const Group& counter, Group& rank) { rank_by_atomics<kGroup, 1, kPermutePeriod_>(counter, rank); });
+    }
   }
 
   // Samples an item of every lane: are many neighbours equal? The block goes by the votes of its warps, since warps on several ways at once
   // delay each other. That a bin is common in the tile comes out of the scan of the counts. `parity`: 4 * that of the tile's turn.
   __device__ __forceinline__ void vote_on_runs(uint32_t parity) const {
-    const uint32_t bin = input[0] & kBinMask;
+    const uint32_t bin = kKeepsRanks ? bin_of_code(code_of(input[0] >> 16)) : input[0] & kBinMask;
     const uint32_t heads = __popc(__ballot_sync(~0u, __shfl_up_sync(~0u, bin, 1) != bin));
     if (heads <= kRunHeads && lane == 0) add_shared(shared + kVotes + parity, 1);
   }
@@ -205,8 +237,14 @@ struct HalfTile {
       uint32_t counter[kGroup], at[kGroup];
       const uint32_t own_place = opaque(own);
 #pragma unroll
-      for (int k = 0; k < kGroup; ++k) counter[k] = counter_of(first + k);
+      for (int k = 0; k < kGroup; ++k) {
+        counter[k] = kKeepsRanks ? bin_of_code(code_of(input[first + k] >> 16)) | histogram : counter_of(first + k);
+      }
       rank_group(counter, at);
+      if constexpr (kKeepsRanks) {
+#pragma unroll
+        for (int k = 0; k < kGroup; ++k) at[k] += (input[first + k] & 0xffff) * kUnit;
+      }
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) {
         const int item = first + k;
@@ -229,14 +267,21 @@ struct HalfTile {
   // The counters of the histograms are places in the tile now, in bytes of keys.
   __device__ __forceinline__ void scatter(const Range& range, uint32_t parity) const {
     using Group = uint32_t[kGroup];
-    const uint32_t votes = load_shared(shared + kVotes + parity), common = load_shared(shared + kCommon + parity);
-    if (votes >= kWarps / 2) {
-      scatter_groups(range, [&](const Group& counter, Group& at) { rank_neighbours<kGroup, kUnit>(counter, at, lane); });
-    } else if (common != 0) {
-      const uint32_t common_counter = (common & kBinMask) | histogram;
-      scatter_groups(range, [&](const Group& counter, Group& at) { rank_common_bins<kGroup, kUnit>(counter, at, common_counter, lane); });
+    if constexpr (kKeepsRanks) {
+      scatter_groups(range, [&](const Group& counter, Group& at) {
+#pragma unroll
+        for (int k = 0; k < kGroup; ++k) at[k] = load_shared(counter[k]);
+      });
     } else {
-      scatter_groups(range, [&](const Group& counter, Group& at) { rank_by_atomics<kGroup, kUnit, kPermutePeriod_>(counter, at); });
+      const uint32_t votes = load_shared(shared + kVotes + parity), common = load_shared(shared + kCommon + parity);
+      if (votes >= kWarps / 2) {
+        scatter_groups(range, [&](const Group& counter, Group& at) { rank_neighbours<kGroup, kUnit>(counter, at, lane); });
+      } else if (common != 0) {
+        const uint32_t common_counter = (common & kBinMask) | histogram;
+        scatter_groups(range, [&](const Group& counter, Group& at) { rank_common_bins<kGroup, kUnit>(counter, at, common_counter, lane); });
+      } else {
+        scatter_groups(range, [&](const Group& counter, Group& at) { rank_by_atomics<kGroup, kUnit, kPermutePeriod_>(counter, at); });
+      }
     }
   }
 
