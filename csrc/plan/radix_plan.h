@@ -60,7 +60,8 @@ constexpr int64_t kMaxNarrowLength = (int64_t{1} << 32) - (1 << 17);
 // (512x32 371, 512x40 365), 512x32 last 438 (512x40 523, 1024x16 722: spills). 64-bit keys take 512x24 and 512x28 in groups of 4 (512x32
 // spills). Keys of 8 and 16 bits are staged as one word with their place in the tile. Keys alone of 32 bits: passes of 1024x32 210 us, of
 // 512x64 220, of two blocks of 256x64 225; medium tiles of 512x16 make 2^20 keys 64 us, 512x24 72. Medium tiles are for arrays that would
-// not give every SM a large one.
+// not give every SM a large one. Keys alone of 64 bits: middle 1024x16 370 us and 512x32 366, but 105 and 106 at 2^24, and all of 2^22 203
+// and 209; the first one spills in 1024 threads.
 constexpr TileShape radix_tile_shape(int key_bytes, bool indexed, TileClass tile_class, PassKind kind) {
   if (tile_class == TileClass::kMedium) {
     if (key_bytes == 8) return {512, 12, 4, false};
@@ -68,7 +69,7 @@ constexpr TileShape radix_tile_shape(int key_bytes, bool indexed, TileClass tile
     return {512, key_bytes == 4 ? 16 : 24, 8, false};
   }
   if (key_bytes == 8) {
-    if (!indexed) return {512, 32, 4, true};
+    if (!indexed) return kind == PassKind::kFirst ? TileShape{512, 32, 4, true} : TileShape{1024, 16, 4, true};
     return kind == PassKind::kFirst ? TileShape{512, 28, 4, true} : TileShape{512, 24, 4, false};
   }
   if (!indexed && key_bytes == 4) return {1024, 32, 8, true};
@@ -88,7 +89,7 @@ constexpr int radix_staged_bytes(int key_bytes, bool indexed, PassKind kind) {
 // Whether slots count and place records by two atomics (cuda/radix/placed_tile.cuh), instead of keeping a rank. H200, 2^26 float32 with
 // indices: middle slots 372 us by ranks and 341 placed, the last one 473 and 438, but the first one 305 and 332.
 constexpr bool placed_by_counters(int key_bytes, bool indexed, PassKind kind) {
-  return key_bytes == 4 && !(indexed && kind == PassKind::kFirst);
+  return key_bytes == 8 || (key_bytes == 4 && !(indexed && kind == PassKind::kFirst));
 }
 
 // Those stage records with a pad after every 2^shift of them, not more than a bin has on average.
