@@ -125,6 +125,11 @@ inline int64_t expected_reach(const MergeProblem& problem) {
   return static_cast<int64_t>(2 * std::sqrt(a * b / (a + b)) + run / 2) + 8;
 }
 
+// Long merges of narrow keys alone have their cuts found in windows too (merge_window_cuts.cuh), where those of every so many pieces lie
+// apart. Above so many pieces the reads of many lanes cost what they save.
+constexpr int kWindowCutGroup = 31;
+constexpr int64_t kMostWindowCuts = 8192;
+
 // How many blocks of keys alone a multiprocessor is to hold: as many as leave 56, 64, 72 or 80 registers a thread, by what it holds.
 constexpr int keys_blocks_per_multiprocessor(const MergeTile& tile, int key_bytes) {
   const int bytes = tile.outputs_per_thread * key_bytes;
@@ -151,7 +156,7 @@ struct MergePlan {
   bool cuts_in_workspace = false;
   int64_t own_pieces = 0;         // the first of the only row, whose blocks find them while the cuts of the others are found
   bool loose_cuts = false;        // those are settled by the tiles (core/loose_cut.h)
-  int64_t reach = 0;              // above 0: tiles are merged from windows that reach so far beyond their expected cuts
+  int64_t reach = 0;              // above 0: of windows around expected cuts, from which tiles are merged, or where a kernel finds the cuts
   int64_t workspace_bytes = 0;    // the cuts, 8 bytes each
   bool dependent_launch = false;  // kernels may be set up while the one before ends
 };
@@ -203,6 +208,17 @@ inline int64_t first_wave(const MergePlan& plan, int key_bytes, const DeviceTrai
   return block_to_a_tile ? std::min<int64_t>((blocks - 1) * device.sm_count, plan.pieces_per_row / 2) : 0;
 }
 
+// The reach of windows in which the cuts between pieces are looked for by a kernel; 0 if they are not.
+inline int64_t window_cuts_reach(const MergeProblem& problem, int64_t piece, int64_t pieces_per_row) {
+  const int64_t row_outputs = problem.a_length + problem.b_length, shorter = std::min(problem.a_length, problem.b_length);
+  const bool keys_alone = problem.payload_bytes == 0 && problem.indices_out == nullptr;
+  if (problem.key.bytes > 2 || !keys_alone || row_outputs >= int64_t{1} << 30) return 0;
+  if (problem.rows * pieces_per_row > kMostWindowCuts) return 0;
+  const int64_t reach = expected_reach(problem);
+  constexpr int64_t kRounding = 256;  // of expected cuts, in 32-bit floats
+  return (2 * reach + kRounding) * row_outputs <= shorter * piece * kWindowCutGroup ? reach : 0;
+}
+
 // outputs_per_thread: 0 for the default, or 1, 2, 4, 8, 16, 32 for the tiled merge of 4-byte keys and the basic merge.
 inline MergePlan plan_merge(const MergeProblem& problem, MergeKernel kernel, const DeviceTraits& device, int outputs_per_thread = 0) {
   const int64_t row_outputs = problem.a_length + problem.b_length;
@@ -250,6 +266,7 @@ inline MergePlan plan_merge(const MergeProblem& problem, MergeKernel kernel, con
   if (plan.cuts_in_workspace) {
     plan.workspace_bytes = problem.rows * (plan.pieces_per_row - 1) * 8;
     const MergeTile tile{plan.threads, plan.outputs_per_thread, 0};
+    if (plan.kernel == MergeKernel::kTiled) plan.reach = window_cuts_reach(problem, plan.piece, plan.pieces_per_row);
     plan.loose_cuts = plan.kernel == MergeKernel::kTiled && !positions && takes_loose_cuts(tile, problem.key.bytes);
   }
   plan.dependent_launch = device.compute_major >= 9;

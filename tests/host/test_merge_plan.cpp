@@ -47,12 +47,12 @@ static void check_plan(const MergeProblem& problem, MergeKernel kernel, const De
 }
 
 // Where the windows of a plan lie, by the arithmetic of the kernel (cut_windows.cuh): those of neighbouring cuts share no place, neither of
-// a nor of b, so that no two cuts in their windows contradict each other.
-static void check_windows(const MergeProblem& problem, const MergePlan& plan) {
+// a nor of b, so that no two cuts in their windows contradict each other. Of all cuts, or every so many.
+static void check_windows(const MergeProblem& problem, const MergePlan& plan, int64_t every = 1) {
   const int64_t row_outputs = problem.a_length + problem.b_length;
   const float share = static_cast<float>(static_cast<double>(problem.a_length) / static_cast<double>(row_outputs));
   int64_t a_before = 0, b_before = 0;
-  for (int64_t cut = 1; cut < plan.pieces_per_row; ++cut) {
+  for (int64_t cut = every; cut < plan.pieces_per_row; cut += every) {
     const int64_t rank = cut * plan.piece, expected = static_cast<int64_t>(std::floor(static_cast<float>(rank) * share));
     const int64_t least = std::max<int64_t>(0, rank - problem.b_length), most = std::min(rank, problem.a_length);
     const int64_t middle = std::max(least, std::min(most, expected));
@@ -73,9 +73,9 @@ static void check_windowed_plans(const DeviceTraits& device) {
           const MergeProblem problem = problem_of(key_bytes, rows, total * share / 16, total - total * share / 16);
           const MergePlan plan = plan_merge(problem, MergeKernel::kTiled, device);
           const MergeTile tile{plan.threads, plan.outputs_per_thread, 0};
-          if (plan.reach == 0) continue;
+          if (plan.reach == 0 || plan.cuts_in_workspace) continue;
           ++windowed;
-          CHECK(!plan.cuts_in_workspace && problem.rows * plan.pieces_per_row <= 2 * device.sm_count);
+          CHECK(problem.rows * plan.pieces_per_row <= 2 * device.sm_count);
           CHECK(plan.reach <= most_reach(tile) && plan.threads % 32 == 0 && plan.threads <= 992);
           check_windows(problem, plan);
         }
@@ -101,13 +101,42 @@ static void check_windowed_plans(const DeviceTraits& device) {
     CHECK(plan_merge(problem_of(key_bytes, 1, 1 << 18, 100), MergeKernel::kAuto, device).reach == 0);
     CHECK(plan_merge(problem_of(key_bytes, 1000, 1 << 10, 1 << 10), MergeKernel::kAuto, device).reach == 0);
     CHECK((plan_merge(problem_of(key_bytes, 1, 1 << 20, 1 << 20), MergeKernel::kAuto, device).reach > 0) == (key_bytes < 8));
-    CHECK(plan_merge(problem_of(key_bytes, 1, 1 << 24, 1 << 24), MergeKernel::kAuto, device).reach == 0);
+    const MergePlan longer = plan_merge(problem_of(key_bytes, 1, 1 << 24, 1 << 24), MergeKernel::kAuto, device);
+    CHECK(longer.reach == 0 || longer.cuts_in_workspace);
+  }
+}
+
+static void check_window_cuts(const DeviceTraits& device) {
+  for (int key_bytes : {1, 2, 4, 8}) {
+    int in_windows = 0;
+    for (int64_t total = int64_t{1} << 22; total < int64_t{1} << 32; total += total / 5 + 1) {
+      for (int64_t share = 0; share <= 16; ++share) {
+        for (int64_t rows : {1, 2, 40}) {
+          const MergeProblem problem = problem_of(key_bytes, rows, total * share / 16, total - total * share / 16);
+          const MergePlan plan = plan_merge(problem, MergeKernel::kTiled, device);
+          if (plan.reach == 0 || !plan.cuts_in_workspace) continue;
+          ++in_windows;
+          CHECK(key_bytes <= 2 && total < int64_t{1} << 30 && rows * plan.pieces_per_row <= kMostWindowCuts && !plan.loose_cuts);
+          check_windows(problem, plan, kWindowCutGroup);
+        }
+      }
+    }
+    CHECK((in_windows > 20) == (key_bytes <= 2));
+    MergeProblem problem = problem_of(key_bytes, 1, 1 << 24, 1 << 24);
+    CHECK((plan_merge(problem, MergeKernel::kAuto, device).reach > 0) == (key_bytes <= 2));
+    CHECK(plan_merge(problem, MergeKernel::kCircular, device).reach == 0);
+    int64_t index = 0;
+    problem.indices_out = &index;
+    CHECK(plan_merge(problem, MergeKernel::kTiled, device).reach == 0);
+    CHECK(plan_merge(problem_of(key_bytes, 1, 1 << 24, 100), MergeKernel::kAuto, device).reach == 0);
+    CHECK(plan_merge(problem_of(key_bytes, 1, 1 << 28, 1 << 28), MergeKernel::kAuto, device).reach == 0);
   }
 }
 
 int main() {
   DeviceTraits h200, small_gpu;
   check_windowed_plans(h200);
+  check_window_cuts(h200);
   small_gpu.sm_count = 10;
   small_gpu.shared_bytes_per_sm = 100 << 10;
   for (const DeviceTraits& device : {h200, small_gpu}) {

@@ -10,6 +10,7 @@
 #include "merge_sequential.cuh"
 #include "merge_tiled.cuh"
 #include "merge_tiled_keys.cuh"
+#include "merge_window_cuts.cuh"
 #include "merge_windowed_keys.cuh"
 
 namespace gpusort {
@@ -77,6 +78,8 @@ template <class U>
 cudaError_t launch_cuts(const MergeArguments<U>& m, bool dependent, cudaStream_t stream) {
   const auto blocks = [&](int group) { return grid_blocks(m.rows * ((m.pieces_per_row - m.own_pieces + group - 1) / group)); };
   if constexpr (sizeof(U) <= 2) {
+    if (m.reach > 0)
+      return launch_after_predecessor<merge_window_cuts_kernel<U>>(m, {blocks(kWindowCutGroup), kWindowCutThreads, 0, dependent}, stream);
     if (m.rows * m.pieces_per_row <= kFewCuts) {
       return launch_after_predecessor<merge_few_cuts_kernel<U>>(m, {blocks(kFewCutGroup), kCutThreads, 0, dependent}, stream);
     }
@@ -112,7 +115,7 @@ cudaError_t launch_merge_of_width(const MergeProblem& problem, const MergePlan& 
     if (has(kSmall)) return launch_tiled<U, kSmall.threads, kSmall.outputs_per_thread>(m, plan.dependent_launch, stream);
   } else {
     const bool dependent = plan.dependent_launch;
-    if (plan.reach > 0) return launch_windowed_keys(m, plan, stream);
+    if (plan.reach > 0 && !plan.cuts_in_workspace) return launch_windowed_keys(m, plan, stream);
     if (has(kLargeKeys)) return launch_tiled_keys<U, kLargeKeys.threads, kLargeKeys.outputs_per_thread>(m, dependent, stream);
     if (has(kMiddleKeys)) return launch_tiled_keys<U, kMiddleKeys.threads, kMiddleKeys.outputs_per_thread>(m, dependent, stream);
     if (has(kSmallKeys)) return launch_tiled_keys<U, kSmallKeys.threads, kSmallKeys.outputs_per_thread>(m, dependent, stream);
