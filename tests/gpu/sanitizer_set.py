@@ -208,6 +208,44 @@ def run_several_keys():
     return calls + 5
 
 
+def run_longer_sorts():
+    """Buckets that pull their keys from ordered tiles, 16-bit keys in one launch, by passes and by pattern, wide merges of runs."""
+    calls = 0
+    for name, length, dtype in (
+        ("uniform", 900_001, torch.float32),
+        ("zipf", 900_001, torch.float32),
+        ("random_bits", 900_001, torch.int64),
+        ("zipf", 300_001, torch.float16),
+        ("random_bits", 4_400_001, torch.float16),
+        ("two_values", 4_400_001, torch.int16),
+    ):
+        x = make(name, length, dtype)
+        values, indices = gs.sort(x.cuda())
+        assert_stable_sort(x, (values.cpu(), indices.cpu()))
+        calls += 1
+    x = make("zipf", 1 << 22, torch.float32)
+    values, indices = gs.merge_sort(x.cuda())
+    assert_stable_sort(x, (values.cpu(), indices.cpu()))
+    return calls + 1
+
+
+def run_longer_merges():
+    """Keys alone: one wave of tiles with windows, and several with loose cuts, first tiles that find their own pieces, cuts by windows."""
+    calls = 0
+    for dtype, lengths in (
+        (torch.float32, (300_000, 300_001)),
+        (torch.uint8, (500_000, 300_001)),
+        (torch.float32, (2_600_000, 2_700_001)),
+        (torch.int64, (1_600_000, 1_500_001)),
+        (torch.int16, (3_500_000, 3_600_001)),
+    ):
+        a, b = two_sorted(lengths, dtype, name="random_bits")
+        both = cat_bits_last(a, b)
+        assert_values(both, gs.merge(a.cuda(), b.cuda()).cpu(), stable_order(both), -1, "merge")
+        calls += 1
+    return calls
+
+
 if __name__ == "__main__":
     parts = [part for name, part in list(globals().items()) if name.startswith("run_")]
     names, total = sys.argv[1:], 0  # of parts; all without any
