@@ -1,7 +1,7 @@
 // A tile of the form of onesweep_pass.cuh in which records are counted and placed by two atomics, instead of one whose rank is kept.
 //
 //   count    before the scan: each warp counts its digits, without asking for a value. One digit in all lanes costs no more than 32 digits
-//   scan     256 threads hold the counts of their bin in registers, and turn the histograms into places in the tile
+//   scan     256 threads turn the histograms into places in the tile
 //   scatter  the counter of a record's digit is its place, and moves on
 //
 // So no rank takes a register. Which digits are frequent is known from the scan of the tile itself, and whether equal keys are neighbours
@@ -127,7 +127,7 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
   static constexpr uint32_t kCommonCount = kTileItems / 32 * (kTwoCommon ? 7 : 8);
   static constexpr uint32_t kRunHeads = 12;  // of 31 lanes that differ from the one before: not more are runs
   static constexpr uint32_t kWordBytes = sizeof(Word);
-  static constexpr int kAtOnce = kThreads > 512 ? 1 : kGroup < 4 ? kGroup : 4;
+  static constexpr int kAtOnce = kThreads > 512 ? 1 : kGroup < 4 ? kGroup : 4;  // items of skewed tiles: what registers allow
 
   __device__ __forceinline__ void clear_words() const {
     if (thread < (kRecords - kFrequent) / 4) store_shared(shared + kFrequent + thread * 4, 0);
