@@ -16,6 +16,7 @@
 namespace gpusort {
 
 constexpr int kMostFew = 6;         // values
+constexpr int kMostInRuns = 2;      // the same where most keys are like their neighbours, most often runs of many values
 constexpr uint32_t kFewAlike = 10;  // at most, to a key that is like its neighbour, where it is worth while to look for few values
 
 // Keys and 64-bit indices are wanted always.
@@ -86,9 +87,10 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
     return true;
   }
 
-  // Sorts a bucket of at most kMostFew values, by counting them: for each value, round and warp how many lanes hold it, in this order. So
+  // Sorts a bucket of at most `most` values, by counting them: for each value, round and warp how many lanes hold it, in this order. So
   // the exclusive sums are places, and neither ranks nor records are needed. False, for all threads, when there are more.
-  __device__ __forceinline__ bool sort_few(const Flat (&held)[kItems], const uint32_t (&indices)[kItems], Flat low, Flat high) const {
+  __device__ __forceinline__ bool sort_few(const Flat (&held)[kItems], const uint32_t (&indices)[kItems], Flat low, Flat high,
+                                           int most) const {
     constexpr int kWarps = Rows::kWarps;
     static_assert(kMostFew * kItems * kWarps <= 4 * kThreads, "no more counters than bins");
     __shared__ Flat values[kMostFew];
@@ -97,7 +99,7 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
     while (true) {
       if (thread == 0) values[count - 1] = value;
       if (value == high) break;
-      if (count == kMostFew) return false;
+      if (count == most) return false;
       Flat next = high;
       for_each_item([&](int e) { next = held[e] > value ? min(next, held[e]) : next; });
       Flat unused = next;
@@ -149,8 +151,8 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
     Rows::note_runs(thread < size ? held[0] : Flat{0});
     Rows::reduce_range(low, high);
     const bool flat = order.right_between(static_cast<U>(low), static_cast<U>(high));
-    const uint32_t alike = Rows::alike_neighbours();
-    if (flat && alike > min(size, static_cast<uint32_t>(kThreads)) / kFewAlike && sort_few(held, indices, low, high)) {
+    const uint32_t alike = Rows::alike_neighbours(), all = min(size, static_cast<uint32_t>(kThreads));
+    if (flat && alike > all / kFewAlike && sort_few(held, indices, low, high, alike > all / 2 ? kMostInRuns : kMostFew)) {
       return BucketFate::kSorted;
     }
     if (high - low < size / kMostPerValue || low == high) return BucketFate::kNotFlat;
