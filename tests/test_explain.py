@@ -75,14 +75,16 @@ def test_the_device_decides(device):
 @pytest.mark.gpu
 @pytest.mark.parametrize("n", [1 << 16, 1 << 20, 1 << 22])
 def test_the_workspace_is_what_a_sort_allocates(n):
+    """By the bytes asked for: torch's allocator hands out up to 1 MB more of a large block rather than split it."""
     for dtype in (torch.float32, torch.int64, torch.uint8):
         x = torch.zeros(n, dtype=dtype, device="cuda")
         gs.sort(x)
         torch.cuda.synchronize()
-        held = torch.cuda.memory_allocated()
+        held = torch.cuda.memory_stats()["requested_bytes.all.current"]
         torch.cuda.reset_peak_memory_stats()
         result = gs.sort(x)
-        beyond = torch.cuda.max_memory_allocated() - held - sum(part.numel() * part.element_size() for part in result)
+        peak = torch.cuda.memory_stats()["requested_bytes.all.peak"]
+        beyond = peak - held - sum(part.numel() * part.element_size() for part in result)
         assert abs(beyond - gs.explain(x).workspace_bytes) <= 2048
 
 

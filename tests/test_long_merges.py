@@ -13,9 +13,10 @@ GROUP = 256  # tiles
 
 
 def check(a, b, descending=False):
-    """Against torch's stable sort of all keys."""
+    """Against torch's stable sort of all keys, where NaNs are given the same bits: on CUDA it orders them by theirs."""
     both = torch.cat((a, b), -1)
-    order = torch.sort(both, dim=-1, stable=True, descending=descending).indices
+    keys = both.masked_fill(both.isnan(), float("nan")) if both.is_floating_point() else both
+    order = torch.sort(keys, dim=-1, stable=True, descending=descending).indices
     assert torch.equal(signed_view(gs.merge(a, b, descending=descending)), signed_view(both).gather(-1, order))
 
 
