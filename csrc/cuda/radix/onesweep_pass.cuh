@@ -236,6 +236,7 @@ struct OnesweepBlock : StagedTile<Policy, kExact, kOutputs> {
     __syncthreads();
     if constexpr (kDecidesByTile) {
       bool skewed = load_shared(shared + kVotes) >= kWarps / 2 || load_shared(shared + kCommon) != 0;
+      __syncthreads();  // the first warp to go on may raise kCommon
       for (;;) {
         if (!skewed && !run_tiles<false>(ticket, tile, written)) return written;
         if (!run_tiles<true>(ticket, tile, written)) return written;
