@@ -3,7 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+
 #include "../primitives/dependent_launch.cuh"
+#include "../primitives/kernel_setup.h"
 #include "merge_basic.cuh"
 #include "merge_circular.cuh"
 #include "merge_cuts_kernel.cuh"
@@ -57,7 +60,9 @@ cudaError_t launch_windowed_keys(const MergeArguments<U>& m, const MergePlan& pl
     constexpr auto kKernel = merge_windowed_keys_kernel<U, kTile.threads, kTile.outputs_per_thread>;
     const int bytes = Tile::bytes(m.reach);
     if (bytes > 40 * 1024) {  // together with what the kernel declares, more than is there unasked
-      const cudaError_t error = cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+      // The attribute is the kernel's and not the launch's: one value for all lengths, since other threads launch it too.
+      static std::atomic<uint64_t> prepared{0};
+      const cudaError_t error = allow_shared_memory(kKernel, Tile::bytes(Tile::kMostReach), prepared);
       if (error != cudaSuccess) return error;
     }
     const unsigned blocks = static_cast<unsigned>(m.rows * m.pieces_per_row);
