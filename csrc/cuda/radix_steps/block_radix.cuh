@@ -244,7 +244,9 @@ cudaError_t run_block_radix(const SortProblem& problem, const RadixStepsPlan& pl
   constexpr int kTileKeys = kRadixBlockThreads * kKeysPerThread;
   const auto scatter = block_radix_scatter_kernel<U, kDigitBits, kKeysPerThread>;
   const int shared_bytes = kTileKeys * (static_cast<int>(sizeof(U)) + plan.record_index_bytes);
-  cudaError_t error = cudaFuncSetAttribute(scatter, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  // One value for all lengths: the attribute is the kernel's, which other threads launch too.
+  constexpr int kMostBytes = kTileKeys * (static_cast<int>(sizeof(U)) + 8);
+  cudaError_t error = cudaFuncSetAttribute(scatter, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostBytes);
   if (error != cudaSuccess) return error;
   char* const base = static_cast<char*>(workspace);
   const dim3 grid = radix_grid(problem.rows * plan.tiles_per_row);
