@@ -12,7 +12,8 @@ Dtypes: bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16,
 complex64, complex128.
 
 Errors: IndexError for a dim out of range, TypeError for a dtype without an order or an argument of the wrong type, ValueError for an option
-that is not allowed, RuntimeError for tensors on different devices, torch.OutOfMemoryError when memory runs out.
+that is not allowed, RuntimeError for tensors on different devices, NotImplementedError for tensors that are not dense,
+torch.OutOfMemoryError when memory runs out.
 
 Gradients flow through values, in reverse and forward mode and to any order; indices carry none. All functions work under torch.compile,
 torch.export and torch.vmap; TorchScript calls the operators themselves, as torch.ops.gpusort.sort(x, 0, True).
@@ -151,7 +152,7 @@ def sort(
         The named tuple (values, indices) that torch.sort returns: new tensors of the shape of input, with torch.sort's strides.
 
     Cost: radix sort, O(n * bytes of the key): one read for the histograms, then one read and one write per digit of 8 bits; rows that fit
-    a thread block are read and written once, and longer ones of up to a million elements or so are cut into buckets that do.
+    a thread block are read and written once, and longer ones of up to 2**22 elements (2**21 of 64 bits) are cut into buckets that do.
 
     Memory beyond the results, for a 1-D input and int64 indices: none up to some 6000 elements; up to 2**18 elements at most 9.1 bytes an
     element for keys to 32 bits and 18.2 for keys of 64; above, 8 bytes for keys of 32 bits (6.3 for fewer) and 12.1 for keys of 64; above
@@ -218,7 +219,8 @@ def argsort(
     """The indices that sort a tensor along one dimension, as torch.argsort. Values are not written at all.
 
     Arguments, shapes, dtypes, order, errors and source are those of :func:`sort`. Returns the indices, of the shape of input. Memory beyond
-    the result: as :func:`sort`, but for keys of 64 bits, of which the sort has no result to work in: 20.4 bytes an element.
+    the result, as the sort has none of the keys to work in: as :func:`sort` up to 2**18 elements; above, 8.8 bytes an element for keys of
+    32 bits (6.3 for fewer) and 20.4 for keys of 64; above 2**31 elements 17 (13) and 29.
 
     Example::
 
@@ -594,7 +596,8 @@ def co_rank(k: Tensor, a: Tensor, b: Tensor, *, descending: bool = False) -> Ten
     Returns:
         int64 tensor of the shape of k.
 
-    Errors: TypeError for k of another dtype, ValueError for a or b that is not 1-D. Cost: about log2(min(len(a), len(b))) comparisons each.
+    Errors: TypeError for k of another dtype and for a and b of different ones, ValueError for a or b that is not 1-D and for a k out of
+    bounds (on the CPU; not looked at on a GPU). Cost: about log2(min(len(a), len(b))) comparisons each.
 
     Source: Siebert and Traff, "Perfectly load-balanced, optimal, stable, parallel merge", 2013.
 

@@ -6,7 +6,8 @@
 //   buckets   a block pulls its bucket's parts from all tiles of the row and sorts them on chip
 //
 // Next to plan/bucket_sort_plan.h there is no counting read, no scan of counts, and what a tile writes is one run. A bucket holds s
-// samples, and its capacity is twice the mean, so s = 32 makes it exceed that in 4 of a million cases (see there).
+// samples, and its capacity is twice the mean, so s = 32 makes it exceed that in 4 of a million cases (see there);
+// where samples have no room, s is at least 24.
 //
 // Memory beyond the results, per element: a key, two bytes of place in the tile, and 2 * buckets / tile_length bytes of tables.
 #pragma once

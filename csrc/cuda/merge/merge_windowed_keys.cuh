@@ -1,4 +1,4 @@
-// M4 for keys alone and merges of a few waves of tiles: the tiled merge in one round of memory latency.
+// M4 for keys alone and merges of one wave of tiles: the tiled merge in one round of memory latency.
 //
 // What costs in a short merge is not bandwidth but dependent reads: a search for the cuts, then the tile. Here a block loads the windows
 // around its expected cuts (cut_windows.cuh) and all between them at once, while one warp more, the scout, looks whether the cuts on the

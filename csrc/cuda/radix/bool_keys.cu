@@ -2,8 +2,7 @@
 //
 //   count   each block counts the True keys of its share, and looks whether their bytes are all 1
 //   write   every block adds up what the blocks before it have, and all have. Usually bytes are 0 and 1 alone: then it writes a share of
-//   the
-//           output, which is two runs. Else it writes a share of the zeros, and reads its share of the keys again: the True ones are
+//           the output, which is two runs. Else it writes a share of the zeros, and reads its share of the keys again: the True ones are
 //           gathered in shared memory, tile by tile, and go behind those of the blocks before it
 //
 // Cost: one read and one write of the keys; where other bytes than 0 and 1 occur, one read more.

@@ -1,5 +1,5 @@
 // Sorts 16-bit keys without their indices by counting: one read of the keys counts all 65536 patterns, one write puts each down as often as
-// it was counted. Serves whole keys; every row is sorted by launches of its own, so rows must be long (radix_plan.h says how long).
+// it was counted. Serves whole keys; every row is sorted by launches of its own, so rows must be long (counting_plan.h says how long).
 #pragma once
 
 #include <cuda_runtime_api.h>
