@@ -80,6 +80,12 @@ def test_kernels_allocate_and_wait_for_nothing():
             assert not words, f"{path.relative_to(ROOT)}: {words}"
 
 
+def test_one_place_lets_kernels_start_early():
+    """It asks the device of the launch whether it can; no launcher decides that by itself."""
+    users = [path.name for path in SOURCES if "cudaLaunchAttributeProgrammatic" in code_of(path)]
+    assert users == ["dependent_launch.cuh"]
+
+
 def test_no_device_wide_sort_of_others():
     """CUB's and thrust's device-wide sorts and torch.sort are peers, never the product."""
     for path in SOURCES:

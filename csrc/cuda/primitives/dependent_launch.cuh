@@ -9,6 +9,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <optional>
+
+#include "device_answers.h"
+
 namespace gpusort {
 
 __device__ __forceinline__ void wait_for_predecessor() {
@@ -30,26 +34,32 @@ __device__ __forceinline__ void start_after_predecessor() {
   let_successor_start();
 }
 
-// False where the kernel was compiled for older devices, without the wait and without clusters, even if it runs on a newer one.
-template <class Arguments>
-bool compiled_for_major_9(void (*kernel)(Arguments)) {
-  cudaFuncAttributes attributes = {};
-  return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.ptxVersion >= 90;
+// Whether the current device has compute capability 9.0 and loads this kernel as compiled for it: with the wait, and with clusters.
+template <auto kKernel>
+bool waits_on_current_device() {
+  static DeviceAnswers answers;
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) return false;
+  return answers.of(device, [device]() -> std::optional<bool> {
+    int major = 0;
+    cudaFuncAttributes attributes = {};
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) return std::nullopt;
+    if (cudaFuncGetAttributes(&attributes, kKernel) != cudaSuccess) return std::nullopt;
+    return major >= 9 && attributes.ptxVersion >= 90;
+  });
 }
 
 struct LaunchShape {
   unsigned blocks = 0;
   int threads = 0;
   int shared_bytes = 0;
-  bool dependent = false;    // the device can start blocks early
+  bool dependent = false;    // blocks may start early, on devices and kernels that can; on others the launch is as any
   bool cooperative = false;  // all blocks are to be resident at once
   unsigned cluster = 0;      // blocks to a cluster, if there are any
 };
 
-// kKernel is known to the compiler so that each is asked about once.
 template <auto kKernel, class Arguments>
 cudaError_t launch_after_predecessor(const Arguments& arguments, const LaunchShape& shape, cudaStream_t stream) {
-  static const bool waits = compiled_for_major_9(kKernel);
   cudaLaunchAttribute attributes[3] = {};
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(shape.blocks);
@@ -57,7 +67,7 @@ cudaError_t launch_after_predecessor(const Arguments& arguments, const LaunchSha
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream;
   config.attrs = attributes;
-  if (shape.dependent && waits) {
+  if (shape.dependent && waits_on_current_device<kKernel>()) {
     attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
   }

@@ -16,8 +16,7 @@ cudaError_t launch_cluster_shape(const RowArguments<U>& arguments, const RowPlan
 }  // namespace
 
 bool cluster_rows_are_compiled() {
-  static const bool compiled = compiled_for_major_9(cluster_rows_kernel<uint32_t, 128>);
-  return compiled;
+  return waits_on_current_device<cluster_rows_kernel<uint32_t, 128>>();
 }
 
 template <class U>
