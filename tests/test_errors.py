@@ -249,17 +249,68 @@ def test_offsets_of_a_wrong_dtype(device):
     refused(TypeError, lambda: gs.merge_many(x, torch.tensor([0.0, 3.0], device=device)), "offsets", "float32", "int64", "int32")
 
 
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors", "ignore:Sparse CSR tensor")
-def test_inputs_that_are_not_dense(device):
+# Every argument that takes a tensor, as messages name it: called with t there and with dense tensors of three elements elsewhere.
+TENSOR_ARGUMENTS = {
+    "sort input": lambda t, x, k: gs.sort(t),
+    "sort input, by name": lambda t, x, k: gs.sort(t, algorithm="radix"),
+    "sort input, to targets": lambda t, x, k: gs.sort(t, out=(x, k)),
+    "sort out tensor values": lambda t, x, k: gs.sort(x, out=(t, k)),
+    "sort out tensor indices": lambda t, x, k: gs.sort(x, out=(x, t)),
+    "argsort input": lambda t, x, k: gs.argsort(t),
+    "msort input": lambda t, x, k: gs.msort(t),
+    "sort_keys input": lambda t, x, k: gs.sort_keys(t),
+    "radix_sort input": lambda t, x, k: gs.radix_sort(t),
+    "merge_sort input": lambda t, x, k: gs.merge_sort(t),
+    "bitonic_sort input": lambda t, x, k: gs.bitonic_sort(t),
+    "sample_sort input": lambda t, x, k: gs.sample_sort(t),
+    "sort_rows input": lambda t, x, k: gs.sort_rows(t),
+    "explain input": lambda t, x, k: gs.explain(t),
+    "lexsort keys": lambda t, x, k: gs.lexsort(t),
+    "lexsort keys[1]": lambda t, x, k: gs.lexsort([x, t]),
+    "sort_by_key keys": lambda t, x, k: gs.sort_by_key(t, x),
+    "sort_by_key values[1]": lambda t, x, k: gs.sort_by_key(x, x, t),
+    "merge a": lambda t, x, k: gs.merge(t, x),
+    "merge b": lambda t, x, k: gs.merge(x, t),
+    "merge b, with indices": lambda t, x, k: gs.merge(x, t, return_indices=True),
+    "merge_by_key a_keys": lambda t, x, k: gs.merge_by_key(t, x, x, x),
+    "merge_by_key a_values": lambda t, x, k: gs.merge_by_key(x, t, x, x),
+    "merge_by_key b_keys": lambda t, x, k: gs.merge_by_key(x, x, t, x),
+    "merge_by_key b_values": lambda t, x, k: gs.merge_by_key(x, x, x, t),
+    "merge_many runs": lambda t, x, k: gs.merge_many(t, k),
+    "merge_many offsets": lambda t, x, k: gs.merge_many(x, t),
+    "merge_many runs[1]": lambda t, x, k: gs.merge_many([x, t]),
+    "co_rank k": lambda t, x, k: gs.co_rank(t, x, x),
+    "co_rank a": lambda t, x, k: gs.co_rank(k, t, x),
+    "co_rank b": lambda t, x, k: gs.co_rank(k, x, t),
+}
+
+
+def test_every_function_is_among_them():
+    functions = {name for name in gs.__all__ if callable(getattr(gs, name)) and not isinstance(getattr(gs, name), type)}
+    assert functions == {name.split()[0] for name in TENSOR_ARGUMENTS}
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors", "ignore:Sparse CSR tensor", "ignore:.*quantize")
+@pytest.mark.parametrize("argument", TENSOR_ARGUMENTS)
+def test_tensors_that_are_not_dense(device, argument):
     x = torch.eye(3, device=device)
+    dense, k = torch.arange(3.0, device=device), torch.tensor([0, 3, 3], device=device)
     parts = [x[0], x[1, :2]]
-    jagged = torch.nested.nested_tensor(parts, layout=torch.jagged)
-    for odd in (x.to_sparse(), x.to_sparse_csr(), torch.nested.nested_tensor(parts), jagged):
-        for name in (*ONE_TENSOR, "msort", "merge_sort", "sort_rows", "sort_by_key", "explain"):
-            refused(NotImplementedError, lambda: getattr(gs, name)(odd), "dense tensors")
-        for call in (lambda: gs.merge(odd, odd), lambda: gs.lexsort([odd]), lambda: gs.co_rank(torch.arange(3, device=device), odd, odd)):
-            refused(NotImplementedError, call, "dense tensors")
-    refused(NotImplementedError, lambda: gs.merge_many([torch.nested.nested_tensor(parts)]), "runs[0] is nested", "dense tensor")
+    nested = torch.nested.nested_tensor(parts)
+    odd = [
+        (nested, "is a nested tensor"),
+        (nested.detach().requires_grad_(), "is a nested tensor"),
+        (torch.nested.nested_tensor(parts, layout=torch.jagged), "is a nested tensor"),
+        (x.to_sparse(), "has layout torch.sparse_coo"),
+        (x.to_sparse_csr(), "has layout torch.sparse_csr"),
+    ]
+    if device.type == "cpu":
+        odd += [(dense.to_mkldnn(), "has layout torch._mkldnn"), (torch.quantize_per_tensor(dense, 0.5, 0, torch.qint8), "is quantized")]
+    name = argument.split(" ", 1)[1].split(",")[0]
+    for tensor, what in odd:
+        with pytest.raises(NotImplementedError) as caught:
+            TENSOR_ARGUMENTS[argument](tensor, dense, k)
+        assert str(caught.value).startswith(f"{name} {what}") and "dense tensors" in str(caught.value), caught.value
 
 
 @pytest.mark.parametrize("name", ["sort", "argsort"])

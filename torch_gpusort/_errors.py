@@ -28,8 +28,7 @@ _UNFIT_ARGUMENT = re.compile(
     r"(?:Position: .*\n)?(?:Value: (.*)\n)?"
 )
 _UNKNOWN_DTYPE = re.compile(r"Not yet supported ScalarType (\w+)")  # of the stable ABI; index_dtype is the only argument that can be one
-_NO_KERNEL = re.compile(r"^Could not run 'gpusort::\w+' with arguments from the '(\w+)' backend")
-_NO_SUBCLASS = re.compile(r"^gpusort\.\w+\.default$")  # all that a jagged tensor says
+_NO_KERNEL = re.compile(r"^Could not run 'gpusort::\w+' with arguments from the '(?:Autograd)?(\w+)' backend")
 _ALLOWED = {"Tensor": "a Tensor", "int": "an int of 64 bits", "bool": "a bool", "str": "a str", "Optional[int]": "an int or None"}
 
 
@@ -64,8 +63,6 @@ def raise_as_python_error(error: RuntimeError) -> NoReturn:
     unfit = _UNFIT_ARGUMENT.match(text)
     if unfit is not None:
         raise _unfit_argument(unfit) from None
-    if _NO_SUBCLASS.match(text):
-        raise NotImplementedError("torch_gpusort has no kernels for jagged tensors; it takes dense tensors on CPU and CUDA") from None
     without = _NO_KERNEL.match(text)
     if without is not None:
         if without[1] == "CUDA" and _library.without_cuda:
@@ -79,6 +76,19 @@ def raise_as_python_error(error: RuntimeError) -> NoReturn:
 def check_tensor(name: str, value: object) -> None:
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name} must be a Tensor, not {type(value).__name__}") from None
+
+
+def check_dense(name: str, tensor: torch.Tensor) -> None:
+    """What the dispatcher says of other tensors names its own keys and no argument."""
+    if tensor.is_nested:
+        what = "is a nested tensor"
+    elif tensor.layout is not torch.strided:
+        what = f"has layout {tensor.layout}"
+    elif tensor.is_quantized:
+        what = f"is quantized ({tensor.dtype})"
+    else:
+        return
+    raise NotImplementedError(f"{name} {what}; torch_gpusort takes dense tensors on CPU and CUDA") from None
 
 
 def _shown(value: object) -> str:

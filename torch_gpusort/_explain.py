@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._errors import check_bool, check_dim, check_tensor, dim_of_name, raise_as_python_error
+from ._errors import check_bool, check_dense, check_dim, check_tensor, dim_of_name, raise_as_python_error
 from ._fake import check_dtype
 
 _SHARE_OF_PEAK = 0.88  # what a copy reaches of the memory's rate: 4.3 of 4.9 TB/s on an H200
@@ -153,9 +153,7 @@ def explain(
         (5, 68, 1061)
     """
     check_tensor("input", input)
-    if input.layout is not torch.strided or input.is_nested:
-        layout = "nested" if input.is_nested else input.layout
-        raise NotImplementedError(f"input has layout {layout}; sorts take dense tensors, of torch.strided")
+    check_dense("input", input)
     check_dtype("input", input)
     check_dim(dim)
     for name, value in (("descending", descending), ("values", values), ("indices", indices)):

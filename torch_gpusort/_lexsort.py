@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ._autograd import _AFTER_AUTOGRAD, _permute, _registered, gradient_wanted
-from ._errors import check_bool, check_dim, check_tensor, raise_as_python_error
+from ._errors import check_bool, check_dense, check_dim, check_tensor, raise_as_python_error
 from ._fake import check_dtype, wrap_dim
 
 
@@ -62,12 +62,15 @@ def lexsort(keys: Tensor | Sequence[Tensor], dim: int = -1, descending: bool | S
     """
     if isinstance(keys, (str, bytes)) or not isinstance(keys, (Sequence, Tensor)):
         raise TypeError(f"keys must be a sequence of tensors, not {type(keys).__name__}")
-    if isinstance(keys, Tensor) and keys.dim() == 0:
-        raise ValueError("keys has no dims; a tensor of keys must have one or more, the first of which counts the keys")
+    if isinstance(keys, Tensor):
+        check_dense("keys", keys)
+        if keys.dim() == 0:
+            raise ValueError("keys has no dims; a tensor of keys must have one or more, the first of which counts the keys")
     check_dim(dim)
     keys = list(keys)
     for i, key in enumerate(keys):
         check_tensor(f"keys[{i}]", key)
+        check_dense(f"keys[{i}]", key)
         if key.device != keys[0].device:
             raise RuntimeError(f"keys[0] is on {keys[0].device} and keys[{i}] on {key.device}; all must be on one device")
         if not torch.compiler.is_compiling() and key.has_names():
@@ -114,6 +117,7 @@ def sort_rows(input: Tensor, descending: bool = False) -> SortRowsResult:
                 [2, 1]])
     """
     check_tensor("input", input)
+    check_dense("input", input)
     check_bool("descending", descending)
     if not torch.compiler.is_compiling() and input.has_names():
         values, indices = sort_rows(input.rename(None), descending)

@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ._errors import check_bool, check_dim, check_out, check_stable, check_tensor, dim_of_name, raise_as_python_error
+from ._errors import check_bool, check_dense, check_dim, check_out, check_stable, check_tensor, dim_of_name, raise_as_python_error
 
 _ops = torch.ops.gpusort
 _SortResult = torch.return_types.sort
@@ -88,6 +88,7 @@ def _call(op, unwatched, first: Tensor, *arguments, **options):
             return op(first, *arguments, **options)
     except (RuntimeError, AttributeError) as error:
         check_tensor("input", first)
+        check_dense("input", first)
         if any(isinstance(tensor, Tensor) and tensor.has_names() for tensor in (first, *arguments)):
             return _call_named(op, first, *arguments, **options)
         raise_as_python_error(error)
@@ -104,6 +105,7 @@ def _call_many(op, unwatched, *tensors: Tensor, **options):
     except (RuntimeError, AttributeError) as error:
         for argument, tensor in zip(op._schema.arguments, tensors):
             check_tensor(argument.name, tensor)
+            check_dense(argument.name, tensor)
             if tensor.has_names():
                 raise RuntimeError(
                     f"{argument.name} has dimension names {tensor.names}, which are not taken here; drop them with rename(None)"
@@ -183,10 +185,12 @@ def sort(
 
 def _sort_out(input, dim, descending, index_dtype, algorithm, out) -> torch.return_types.sort_out:
     check_tensor("input", input)
+    check_dense("input", input)
     check_out(out)
     if index_dtype is not None and not isinstance(index_dtype, torch.dtype):
         raise TypeError(f"index_dtype must be torch.int64, torch.int32 or None, not {type(index_dtype).__name__} {index_dtype!r}")
     for name, target, dtype in (("values", out[0], input.dtype), ("indices", out[1], index_dtype or torch.int64)):
+        check_dense(f"out tensor {name}", target)
         if target.dtype != dtype:
             raise RuntimeError(f"Expected out tensor {name} to have dtype {dtype}, but got {target.dtype} instead")
         if target.device != input.device:
@@ -523,6 +527,7 @@ def merge_many(
 
 def _offsets_for(runs: Tensor, offsets: Tensor) -> Tensor:
     check_tensor("offsets", offsets)
+    check_dense("offsets", offsets)
     if offsets.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"offsets has dtype {offsets.dtype}; allowed are torch.int64 and torch.int32")
     offsets = offsets.long()
@@ -539,8 +544,7 @@ def _concatenated(runs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """All runs in one tensor, and the offsets of each."""
     runs = _tensors("runs", runs)
     for i, run in enumerate(runs):
-        if run.is_nested:
-            raise NotImplementedError(f"runs[{i}] is nested; it must be a dense tensor of one dim")
+        check_dense(f"runs[{i}]", run)
         if run.dim() != 1:
             raise ValueError(f"runs[{i}] has shape {list(run.shape)}; each must have one dim")
         if run.dtype != runs[0].dtype:
@@ -635,8 +639,10 @@ def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool =
     check_dim(dim)
     check_bool("descending", descending)
     check_tensor("keys", keys)
+    check_dense("keys", keys)
     for i, tensor in enumerate(values):
         check_tensor(f"values[{i}]", tensor)
+        check_dense(f"values[{i}]", tensor)
         if tensor.device != keys.device:
             raise RuntimeError(f"keys is on {keys.device} and values[{i}] on {tensor.device}; all must be on one device")
         if tensor.shape != keys.shape:
