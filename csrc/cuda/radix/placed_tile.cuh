@@ -321,6 +321,7 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
 
   template <bool kTwo>
   __device__ __forceinline__ void scatter_common(const TilePlace& place, CommonDigits<1, kTwo> digits) const {
+    static_assert(kLanes == 32, "its lanes add for the histogram of a whole warp");
     digits.load();
     scatter_by(place, [&](const uint32_t(&counter)[kGroup], uint32_t(&at)[kGroup]) { digits.rank(counter, at); });
   }

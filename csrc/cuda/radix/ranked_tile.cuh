@@ -301,6 +301,7 @@ struct RankedTile {
 
   template <bool kTwo>
   __device__ __forceinline__ void rank_common(CommonDigits<kUnit, kTwo> digits) {
+    static_assert(kLanes == 32, "its lanes add for the histogram of a whole warp");
     digits.load();
     rank_groups([&](int, const uint32_t(&counter)[kGroup], uint32_t(&rank)[kGroup]) { digits.rank(counter, rank); });
     if (lane == 0) digits.store();
