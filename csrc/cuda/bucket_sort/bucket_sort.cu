@@ -22,16 +22,7 @@ cudaError_t sort_rows_of(const SortProblem& problem, const BucketSortPlan& plan,
   const PartitionArguments<U> partition = make_partition_arguments<U>(problem, plan, workspace);
   const cudaError_t error = launch_partition(partition, plan, stream);
   if (error != cudaSuccess) return error;
-
-  BucketArguments<U> buckets = make_bucket_arguments<U>(problem);
-  buckets.keys = partition.keys_to;
-  buckets.indices = partition.indices_to;
-  buckets.begins = partition.begins;
-  buckets.buckets_per_row = plan.buckets_per_row;
-  buckets.bucket_capacity = plan.bucket_capacity;
-  buckets.overflow = partition.overflow;
-  if (plan.spare_keys_offset >= 0) buckets.spare_keys = reinterpret_cast<U*>(static_cast<char*>(workspace) + plan.spare_keys_offset);
-  return launch_bucket_rows(buckets, plan.device, stream);
+  return launch_bucket_rows(make_partitioned_buckets(problem, partition, plan, workspace), plan.device, stream);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "../../core/key_order.h"
 #include "../../plan/bucket_sort_plan.h"
+#include "bucket_arguments.h"
 #include "sample_seed.h"
 
 namespace gpusort {
@@ -39,32 +40,72 @@ struct PartitionArguments {
   uint64_t sample_step = 0;  // keys of the row to a run of samples, in units of 2^-32
 };
 
-// All of it: inputs, outputs (those of the problem where it has them) and the parts of the workspace.
-template <class U>
-PartitionArguments<U> make_partition_arguments(const SortProblem& problem, const BucketSortPlan& plan, void* workspace) {
+// What every plan of this folder says: how rows are cut, and where splitters and the places of buckets are in the workspace.
+template <class U, class Plan>
+PartitionArguments<U> begin_partition_arguments(const SortProblem& problem, const Plan& plan, void* workspace) {
   char* const base = static_cast<char*>(workspace);
-  const auto words = [&](int64_t offset) { return reinterpret_cast<uint32_t*>(base + offset); };
   PartitionArguments<U> arguments;
   arguments.order = problem.key.order<U>(problem.descending);
   arguments.keys_in = static_cast<const U*>(problem.keys_in);
-  arguments.keys_to = plan.keys_offset < 0 ? static_cast<U*>(problem.keys_out) : reinterpret_cast<U*>(base + plan.keys_offset);
-  if (plan.indices_offset >= 0) arguments.indices_to = words(plan.indices_offset);
   arguments.splitters = reinterpret_cast<BucketCode<U>*>(base + plan.splitters_offset);
-  arguments.begins = words(plan.begins_offset);
-  arguments.totals = words(plan.totals_offset);
-  arguments.counts = words(plan.counts_offset);
-  arguments.overflow = words(plan.overflow_offset);
+  arguments.begins = reinterpret_cast<uint32_t*>(base + plan.begins_offset);
+  arguments.overflow = reinterpret_cast<uint32_t*>(base + plan.overflow_offset);
   arguments.rows = static_cast<uint32_t>(problem.rows);
   arguments.length = static_cast<uint32_t>(problem.length);
   arguments.tiles_per_row = plan.tiles_per_row;
   arguments.tile_length = plan.tile_length;
   arguments.buckets = plan.buckets_per_row;
   arguments.levels = plan.levels;
+  arguments.sample_seed = fresh_sample_seed();
+  return arguments;
+}
+
+// Where keys and positions go, and the counts of the tiles. Keys go to the problem's results where it has room for them.
+template <class U, class Plan>
+void set_partition_outputs(PartitionArguments<U>& arguments, const SortProblem& problem, const Plan& plan, void* workspace) {
+  char* const base = static_cast<char*>(workspace);
+  arguments.keys_to = plan.keys_offset < 0 ? static_cast<U*>(problem.keys_out) : reinterpret_cast<U*>(base + plan.keys_offset);
+  if (plan.indices_offset >= 0) arguments.indices_to = reinterpret_cast<uint32_t*>(base + plan.indices_offset);
+  arguments.counts = reinterpret_cast<uint32_t*>(base + plan.counts_offset);
+}
+
+// Samples that are drawn from the whole row by a kernel of their own.
+template <class U, class Plan>
+void set_row_samples(PartitionArguments<U>& arguments, const Plan& plan) {
   arguments.samples = plan.samples_per_row;
   arguments.sample_blocks = plan.sample_blocks;
-  arguments.sample_seed = fresh_sample_seed();
-  arguments.sample_step = (static_cast<uint64_t>(problem.length) << 32) / static_cast<uint64_t>(plan.samples_per_row);
+  arguments.sample_step = (static_cast<uint64_t>(arguments.length) << 32) / static_cast<uint64_t>(plan.samples_per_row);
+}
+
+template <class U>
+PartitionArguments<U> make_partition_arguments(const SortProblem& problem, const BucketSortPlan& plan, void* workspace) {
+  PartitionArguments<U> arguments = begin_partition_arguments<U>(problem, plan, workspace);
+  set_partition_outputs(arguments, problem, plan, workspace);
+  set_row_samples(arguments, plan);
+  arguments.totals = reinterpret_cast<uint32_t*>(static_cast<char*>(workspace) + plan.totals_offset);
   return arguments;
+}
+
+// The buckets as any of these plans cuts them; where their keys and positions lie is the caller's to say.
+template <class U, class Plan>
+BucketArguments<U> begin_bucket_arguments(const SortProblem& problem, const PartitionArguments<U>& partition, const Plan& plan) {
+  BucketArguments<U> buckets = make_bucket_arguments<U>(problem);
+  buckets.begins = partition.begins;
+  buckets.buckets_per_row = plan.buckets_per_row;
+  buckets.bucket_capacity = plan.bucket_capacity;
+  buckets.overflow = partition.overflow;
+  return buckets;
+}
+
+// The buckets as a partition that wrote keys and positions leaves them.
+template <class U, class Plan>
+BucketArguments<U> make_partitioned_buckets(const SortProblem& problem, const PartitionArguments<U>& partition, const Plan& plan,
+                                            void* workspace) {
+  BucketArguments<U> buckets = begin_bucket_arguments(problem, partition, plan);
+  buckets.keys = partition.keys_to;
+  buckets.indices = partition.indices_to;
+  if (plan.spare_keys_offset >= 0) buckets.spare_keys = reinterpret_cast<U*>(static_cast<char*>(workspace) + plan.spare_keys_offset);
+  return buckets;
 }
 
 // Splitters, counts, positions and the partition itself.

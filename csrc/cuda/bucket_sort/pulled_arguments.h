@@ -33,44 +33,26 @@ struct PulledArguments {
 template <class U>
 PulledArguments<U> make_pulled_arguments(const SortProblem& problem, const PulledBucketsPlan& plan, void* workspace) {
   char* const base = static_cast<char*>(workspace);
-  const auto words = [&](int64_t offset) { return reinterpret_cast<uint32_t*>(base + offset); };
   PulledArguments<U> arguments;
   arguments.samples = reinterpret_cast<BucketCode<U>*>(base + plan.samples_offset);
   arguments.tile_places = reinterpret_cast<uint16_t*>(base + plan.tile_places_offset);
-  arguments.starts = words(plan.starts_offset);
-  arguments.shares = words(plan.shares_offset);
+  arguments.starts = reinterpret_cast<uint32_t*>(base + plan.starts_offset);
+  arguments.shares = reinterpret_cast<uint32_t*>(base + plan.shares_offset);
   arguments.row_stride = pulled_shapes::row_stride(problem.length);
   arguments.pairs = plan.pairs();
   arguments.run_lanes = plan.run_lanes;
 
   PartitionArguments<U>& partition = arguments.partition;
-  partition.order = problem.key.order<U>(problem.descending);
-  partition.keys_in = static_cast<const U*>(problem.keys_in);
+  partition = begin_partition_arguments<U>(problem, plan, workspace);
+  set_row_samples(partition, plan);
   partition.keys_to = reinterpret_cast<U*>(base + plan.tile_keys_offset);
-  partition.splitters = reinterpret_cast<BucketCode<U>*>(base + plan.splitters_offset);
-  partition.begins = words(plan.begins_offset);
   partition.totals = partition.begins;  // cleared by a kernel that both forms share, and not used
-  partition.overflow = words(plan.overflow_offset);
-  partition.rows = static_cast<uint32_t>(problem.rows);
-  partition.length = static_cast<uint32_t>(problem.length);
-  partition.tiles_per_row = plan.tiles_per_row;
-  partition.tile_length = plan.tile_length;
-  partition.buckets = plan.buckets_per_row;
-  partition.levels = plan.levels;
-  partition.samples = plan.samples_per_row;
-  partition.sample_blocks = plan.sample_blocks;
-  partition.sample_seed = fresh_sample_seed();
-  partition.sample_step = (static_cast<uint64_t>(problem.length) << 32) / static_cast<uint64_t>(plan.samples_per_row);
 
   BucketArguments<U>& buckets = arguments.buckets;
-  buckets = make_bucket_arguments<U>(problem);
+  buckets = begin_bucket_arguments(problem, partition, plan);
   buckets.keys = static_cast<const U*>(problem.keys_out);
   buckets.indices_in_result = true;
-  buckets.begins = partition.begins;
-  buckets.buckets_per_row = plan.buckets_per_row;
-  buckets.bucket_capacity = plan.bucket_capacity;
-  buckets.overflow = partition.overflow;
-  buckets.spare_keys = reinterpret_cast<U*>(base + plan.tile_keys_offset);
+  buckets.spare_keys = partition.keys_to;
   return arguments;
 }
 
