@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bucket_launches.h"
@@ -107,50 +108,54 @@ inline SortExplanation explain_grid(const SortProblem& problem, const GridSortPl
   return result;
 }
 
-inline SortExplanation explain_buckets(const SortProblem& problem, const BucketSortPlan& plan) {
-  using namespace explain_detail;
+namespace explain_detail {
+
+constexpr const char* kRareBuckets = "buckets above the capacity, which samples make unlikely, are sorted by a slower kernel";
+
+// What all bucket sorts end with, after the steps that cut the rows: each bucket reads what the last of them has written.
+template <class Plan>
+SortExplanation explain_cut_rows(const SortProblem& problem, const Plan& plan, const char* note, std::vector<ExplainedStep> cut,
+                                 const char* sort) {
   SortExplanation result;
   result.algorithm = "buckets";
-  result.note = "buckets above the capacity, which samples make unlikely, are sorted by a slower kernel";
+  result.note = note;
   result.workspace_bytes = plan.workspace_bytes;
-  const int64_t tiles = problem.rows * plan.tiles_per_row, buckets = problem.rows * plan.buckets_per_row;
-  const int64_t threads = bucket_sort_shapes::kThreads;
-  const int64_t records = input_bytes(problem) + (problem.indices_out != nullptr ? problem.numel() * 4 : 0);
-  result.steps = {
-      {"count in " + std::to_string(plan.buckets_per_row) + " buckets", tiles, threads, plan.tile_length, 0, input_bytes(problem), 0},
-      {"partition", tiles, threads, plan.tile_length, plan.partition_shared_bytes, input_bytes(problem), records},
-      {"sort buckets on chip", buckets, 0, plan.bucket_capacity, 0, records, output_bytes(problem)}};
+  result.steps = std::move(cut);
+  const int64_t records = result.steps.back().bytes_written;
+  result.steps.push_back({sort, problem.rows * plan.buckets_per_row, 0, plan.bucket_capacity, 0, records, output_bytes(problem)});
   return result;
+}
+
+}  // namespace explain_detail
+
+inline SortExplanation explain_buckets(const SortProblem& problem, const BucketSortPlan& plan) {
+  using namespace explain_detail;
+  const int64_t tiles = problem.rows * plan.tiles_per_row, threads = bucket_sort_shapes::kThreads, input = input_bytes(problem);
+  const int64_t records = input + (problem.indices_out != nullptr ? problem.numel() * 4 : 0);
+  return explain_cut_rows(problem, plan, kRareBuckets,
+                          {{"count in " + std::to_string(plan.buckets_per_row) + " buckets", tiles, threads, plan.tile_length, 0, input, 0},
+                           {"partition", tiles, threads, plan.tile_length, plan.partition_shared_bytes, input, records}},
+                          "sort buckets on chip");
 }
 
 // The same with the partition in one launch.
 inline SortExplanation explain_one_launch(const SortProblem& problem, const OneLaunchPlan& plan) {
   using namespace explain_detail;
-  SortExplanation result;
-  result.algorithm = "buckets";
-  result.note = "all blocks are resident and hold their keys while they wait for each other";
-  result.workspace_bytes = plan.workspace_bytes;
-  const int64_t tiles = problem.rows * plan.tiles_per_row, records = input_bytes(problem) + problem.numel() * 4;
-  result.steps = {
-      {"partition in " + std::to_string(plan.buckets_per_row) + " buckets", tiles, one_launch_shapes::kThreads, plan.tile_length,
-       plan.shared_bytes, input_bytes(problem), records},
-      {"sort buckets on chip", problem.rows * plan.buckets_per_row, 0, plan.bucket_capacity, 0, records, output_bytes(problem)}};
-  return result;
+  const int64_t input = input_bytes(problem), records = input + problem.numel() * 4;
+  return explain_cut_rows(problem, plan, "all blocks are resident and hold their keys while they wait for each other",
+                          {{"partition in " + std::to_string(plan.buckets_per_row) + " buckets", problem.rows * plan.tiles_per_row,
+                            one_launch_shapes::kThreads, plan.tile_length, plan.shared_bytes, input, records}},
+                          "sort buckets on chip");
 }
 
 // The same where buckets pull their keys from tiles.
 inline SortExplanation explain_pulled_buckets(const SortProblem& problem, const PulledBucketsPlan& plan) {
   using namespace explain_detail;
-  SortExplanation result;
-  result.algorithm = "buckets";
-  result.note = "buckets above the capacity, which samples make unlikely, are sorted by a slower kernel";
-  result.workspace_bytes = plan.workspace_bytes;
-  const int64_t tiles = problem.rows * plan.tiles_per_row, records = input_bytes(problem) + problem.numel() * 2;
-  result.steps = {
-      {"order tiles by " + std::to_string(plan.buckets_per_row) + " buckets", tiles, pulled_shapes::kThreads, plan.tile_length,
-       plan.tile_shared_bytes, input_bytes(problem), records},
-      {"pull and sort buckets on chip", problem.rows * plan.buckets_per_row, 0, plan.bucket_capacity, 0, records, output_bytes(problem)}};
-  return result;
+  const int64_t input = input_bytes(problem), records = input + problem.numel() * 2;
+  return explain_cut_rows(problem, plan, kRareBuckets,
+                          {{"order tiles by " + std::to_string(plan.buckets_per_row) + " buckets", problem.rows * plan.tiles_per_row,
+                            pulled_shapes::kThreads, plan.tile_length, plan.tile_shared_bytes, input, records}},
+                          "pull and sort buckets on chip");
 }
 
 // One long row of 8-bit keys with indices.
