@@ -2,13 +2,11 @@
 // budget.
 #include "../../csrc/plan/bucket_sort_plan.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "check.h"
 #include "problems.h"
+#include "workspace.h"
 
 namespace {
 
@@ -38,10 +36,10 @@ void check_tiles_and_samples(const SortProblem& problem, const DeviceTraits& tra
 
 void check_workspace(const SortProblem& problem, const BucketSortPlan& plan) {
   const int64_t buckets = problem.rows * plan.buckets_per_row, key_bytes = problem.key.bytes, numel = problem.numel();
-  std::vector<std::pair<int64_t, int64_t>> parts = {{plan.splitters_offset, buckets * (key_bytes == 8 ? 8 : 4)},
-                                                    {plan.begins_offset, (buckets + problem.rows) * 4},
-                                                    {plan.totals_offset, buckets * 4},
-                                                    {plan.overflow_offset, (2 * buckets + 2) * 4}};
+  WorkspaceParts parts = {{plan.splitters_offset, buckets * (key_bytes == 8 ? 8 : 4)},
+                          {plan.begins_offset, (buckets + problem.rows) * 4},
+                          {plan.totals_offset, buckets * 4},
+                          {plan.overflow_offset, (2 * buckets + 2) * 4}};
   CHECK((plan.keys_offset >= 0) == (problem.keys_out == nullptr));
   CHECK((plan.indices_offset >= 0) == (problem.indices_out != nullptr));
   if (plan.keys_offset >= 0) parts.push_back({plan.keys_offset, numel * key_bytes});
@@ -54,13 +52,7 @@ void check_workspace(const SortProblem& problem, const BucketSortPlan& plan) {
   } else {
     parts.push_back({plan.counts_offset, counts});
   }
-  std::sort(parts.begin(), parts.end());
-  int64_t end = 0;
-  for (const auto& part : parts) {
-    CHECK(part.first >= end && part.first % 256 == 0);
-    end = part.first + part.second;
-  }
-  CHECK(end <= plan.workspace_bytes);
+  check_apart(parts, plan.workspace_bytes);
   // The results' owner pays at most so much more: both outputs with 64-bit indices.
   if (problem.keys_out != nullptr && problem.indices_out != nullptr && problem.index_bytes == 8 && numel >= 100000) {
     // Of 64-bit keys a little more: bounds and lists of the buckets.

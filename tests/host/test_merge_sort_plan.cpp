@@ -6,19 +6,11 @@
 
 #include "../../csrc/plan/merge_many_plan.h"
 #include "check.h"
+#include "problems.h"
 
 using namespace gpusort;
 
 namespace {
-
-SortProblem make_problem(int key_bytes, int64_t rows, int64_t length) {
-  SortProblem problem;
-  problem.key.bytes = key_bytes;
-  problem.rows = rows;
-  problem.length = length;
-  problem.end_bit = key_bytes * 8;
-  return problem;
-}
 
 void check_stages(const MultiwaySchedule& stages, int key_bytes, bool wide, int64_t rows, int64_t row_length, int64_t runs) {
   int64_t left = runs, stride = 1;
@@ -48,7 +40,7 @@ void check_stages(const MultiwaySchedule& stages, int key_bytes, bool wide, int6
 
 void check_sort(int key_bytes, int64_t rows, int64_t length, int64_t narrow_limit) {
   const DeviceTraits traits;
-  const SortProblem problem = make_problem(key_bytes, rows, length);
+  const SortProblem problem = make_problem(key_bytes, rows, length, false, 0);
   const MergeSortPlan plan = plan_merge_sort(problem, traits, narrow_limit);
   CHECK(plan.possible);
   if (length <= row_sort_max_length(key_bytes, traits)) {
@@ -82,7 +74,7 @@ void check_sort(int key_bytes, int64_t rows, int64_t length, int64_t narrow_limi
 // With int64 indices and values wanted: the results serve as the buffer that the last stage does not read.
 void check_memory(int key_bytes, int64_t length, int64_t bytes_per_element) {
   static int64_t somewhere;
-  SortProblem problem = make_problem(key_bytes, 1, length);
+  SortProblem problem = make_problem(key_bytes, 1, length, false, 0);
   problem.keys_out = &somewhere;
   problem.indices_out = &somewhere;
   const MergeSortPlan plan = plan_merge_sort(problem, DeviceTraits{});
@@ -137,11 +129,11 @@ int main() {
       for (const int64_t length : {1, 1000, 100000, 1 << 26}) check_many(key_bytes, length, runs, runs == 9 ? 10 : kNarrowIndexLength);
     }
   }
-  CHECK(plan_merge_sort(make_problem(4, 0, 10), DeviceTraits{}).workspace_bytes == 0);
-  CHECK(plan_merge_sort(make_problem(4, 1, int64_t{1} << 26), DeviceTraits{}).stages.count == 3);
+  CHECK(plan_merge_sort(make_problem(4, 0, 10, false, 0), DeviceTraits{}).workspace_bytes == 0);
+  CHECK(plan_merge_sort(make_problem(4, 1, int64_t{1} << 26, false, 0), DeviceTraits{}).stages.count == 3);
   CHECK(plan_merge_many(MergeManyProblem{}, DeviceTraits{}).stages.count == 0);
   DeviceTraits small;
   small.shared_bytes_per_block = 16 * 1024;
-  CHECK(!plan_merge_sort(make_problem(4, 1, 1 << 20), small).possible);
+  CHECK(!plan_merge_sort(make_problem(4, 1, 1 << 20, false, 0), small).possible);
   return report();
 }

@@ -2,13 +2,11 @@
 // apart and within the budget.
 #include "../../csrc/plan/one_launch_plan.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "check.h"
 #include "problems.h"
+#include "workspace.h"
 
 namespace {
 
@@ -36,23 +34,13 @@ void check_shape(const SortProblem& problem, const DeviceTraits& traits, const O
   CHECK(16 * plan.pairs() <= partition_layout(problem.key.bytes, kThreads, plan.items, plan.buckets_per_row, 1 << plan.levels).offsets);
 }
 
-void check_apart(std::vector<std::pair<int64_t, int64_t>> parts, int64_t all) {
-  std::sort(parts.begin(), parts.end());
-  int64_t end = 0;
-  for (const auto& part : parts) {
-    CHECK(part.first >= end && part.first % 256 == 0);
-    end = part.first + part.second;
-  }
-  CHECK(end <= all);
-}
-
 void check_workspace(const SortProblem& problem, const OneLaunchPlan& plan) {
   const int64_t rows = problem.rows, buckets = rows * plan.buckets_per_row, tiles = rows * plan.tiles_per_row, numel = problem.numel();
   const int64_t key_bytes = problem.key.bytes;
-  std::vector<std::pair<int64_t, int64_t>> lasting = {{plan.splitters_offset, buckets * key_bytes},
-                                                      {plan.begins_offset, (buckets + rows) * 4},
-                                                      {plan.overflow_offset, bucket_overflow_words(rows, plan.buckets_per_row) * 4},
-                                                      {plan.indices_offset, numel * 4}};
+  WorkspaceParts lasting = {{plan.splitters_offset, buckets * key_bytes},
+                            {plan.begins_offset, (buckets + rows) * 4},
+                            {plan.overflow_offset, bucket_overflow_words(rows, plan.buckets_per_row) * 4},
+                            {plan.indices_offset, numel * 4}};
   CHECK((plan.keys_offset >= 0) == (problem.keys_out == nullptr));
   if (plan.keys_offset >= 0) lasting.push_back({plan.keys_offset, numel * key_bytes});
   auto early = lasting, late = lasting;

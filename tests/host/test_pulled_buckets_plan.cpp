@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "check.h"
 #include "problems.h"
+#include "workspace.h"
 
 namespace {
 
@@ -38,20 +37,14 @@ void check_workspace(const SortProblem& problem, const PulledBucketsPlan& plan) 
   const int64_t rows = problem.rows, buckets = rows * plan.buckets_per_row, key_bytes = problem.key.bytes;
   const int64_t stride = pulled_shapes::row_stride(problem.length);
   CHECK(stride >= problem.length && stride % 8 == 0);
-  std::vector<std::pair<int64_t, int64_t>> parts = {{plan.splitters_offset, buckets * key_bytes},
-                                                    {plan.begins_offset, (buckets + rows) * 4},
-                                                    {plan.overflow_offset, bucket_overflow_words(rows, plan.buckets_per_row) * 4},
-                                                    {plan.shares_offset, buckets * 4},
-                                                    {plan.starts_offset, rows * plan.tiles_per_row * plan.pairs() * 4},
-                                                    {plan.tile_keys_offset, rows * stride * key_bytes},
-                                                    {plan.tile_places_offset, rows * stride * 2}};
-  std::sort(parts.begin(), parts.end());
-  int64_t end = 0;
-  for (const auto& part : parts) {
-    CHECK(part.first >= end && part.first % 256 == 0);
-    end = part.first + part.second;
-  }
-  CHECK(end <= plan.workspace_bytes);
+  WorkspaceParts parts = {{plan.splitters_offset, buckets * key_bytes},
+                          {plan.begins_offset, (buckets + rows) * 4},
+                          {plan.overflow_offset, bucket_overflow_words(rows, plan.buckets_per_row) * 4},
+                          {plan.shares_offset, buckets * 4},
+                          {plan.starts_offset, rows * plan.tiles_per_row * plan.pairs() * 4},
+                          {plan.tile_keys_offset, rows * stride * key_bytes},
+                          {plan.tile_places_offset, rows * stride * 2}};
+  check_apart(parts, plan.workspace_bytes);
   // The samples are there before the tiles' keys.
   CHECK(plan.samples_offset == plan.tile_keys_offset);
   CHECK(plan.samples_per_row <= kMostBucketSamples || plan.samples_per_row <= stride);

@@ -5,6 +5,8 @@
 
 #include "../../csrc/plan/row_plan.h"
 #include "../../csrc/plan/sort_plan.h"
+#include "check.h"
+#include "problems.h"
 
 namespace {
 
@@ -14,27 +16,6 @@ using gpusort::row_sort_max_length;
 using gpusort::RowKernel;
 using gpusort::RowPlan;
 using gpusort::SortProblem;
-
-int passed = 0, failed = 0;
-
-#define CHECK(condition)                                                    \
-  do {                                                                      \
-    if (condition) {                                                        \
-      ++passed;                                                             \
-    } else {                                                                \
-      ++failed;                                                             \
-      std::printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-    }                                                                       \
-  } while (0)
-
-SortProblem problem_of(int key_bytes, int64_t rows, int64_t length) {
-  SortProblem problem;
-  problem.key.bytes = key_bytes;
-  problem.rows = rows;
-  problem.length = length;
-  problem.end_bit = key_bytes * 8;
-  return problem;
-}
 
 bool sane(const SortProblem& problem, const DeviceTraits& traits) {
   const RowPlan plan = plan_row_sort(problem, traits);
@@ -60,7 +41,7 @@ bool sane(const SortProblem& problem, const DeviceTraits& traits) {
 // Blocks of a float32 row shape that the shared memory of one SM holds: what the speed of these lengths rests on.
 int64_t resident_blocks(int64_t length) {
   const DeviceTraits traits;
-  const RowPlan plan = plan_row_sort(problem_of(4, 100000, length), traits);
+  const RowPlan plan = plan_row_sort(make_problem(4, 100000, length), traits);
   constexpr int kStatic = 33 * 4, kDriver = 1024;
   return traits.shared_bytes_per_sm / (gpusort::round_up(plan.shared_bytes + kStatic, 128) + kDriver);
 }
@@ -78,14 +59,14 @@ void check_packed_positions() {
   const DeviceTraits traits;
   for (int64_t length : {2, 1000, 8192, 16384, 16385, 65536, 65537, 1 << 20}) {
     for (int64_t rows : {1, 8192}) {
-      const SortProblem problem = problem_of(4, rows, length);
+      const SortProblem problem = make_problem(4, rows, length);
       const int bytes = gpusort::packed_index_bytes(problem, gpusort::SortAlgorithm::kAuto, traits);
       const bool by_rows = choose_sort_algorithm(problem, gpusort::SortAlgorithm::kAuto, traits) == gpusort::SortAlgorithm::kRows;
       CHECK(bytes == (by_rows ? 2 : 4));
       CHECK(gpusort::packed_index_bytes(problem, gpusort::SortAlgorithm::kRadix, traits) == 4);
     }
   }
-  CHECK(gpusort::packed_index_bytes(problem_of(1, 1, (int64_t{1} << 31) + 1), gpusort::SortAlgorithm::kAuto, traits) == 8);
+  CHECK(gpusort::packed_index_bytes(make_problem(1, 1, (int64_t{1} << 31) + 1), gpusort::SortAlgorithm::kAuto, traits) == 8);
 }
 
 // A few rows get clusters, on devices that have them; every block has keys, and fits without asking for more shared memory.
@@ -97,10 +78,10 @@ void check_clusters() {
   for (int key_bytes : {1, 2, 4, 8}) {
     for (int64_t rows : {1, 2, 16, 17, 1000}) {
       for (int64_t length = 1; length <= 16384; ++length) {
-        const RowPlan plan = plan_row_sort(problem_of(key_bytes, rows, length), h200);
+        const RowPlan plan = plan_row_sort(make_problem(key_bytes, rows, length), h200);
         const bool clusters = rows <= 16 && length >= (key_bytes == 8 ? 1025 : 513) && length <= 4096;
         all = all && (plan.cluster_threads > 0) == clusters;
-        all = all && plan_row_sort(problem_of(key_bytes, rows, length), old).cluster_threads == 0;
+        all = all && plan_row_sort(make_problem(key_bytes, rows, length), old).cluster_threads == 0;
         if (!clusters) continue;
         const int part = gpusort::row_part_length(static_cast<int>(length));
         all = all && plan.kernel == RowKernel::kBlock && part <= plan.cluster_threads && 2 * part > plan.cluster_threads;
@@ -110,11 +91,11 @@ void check_clusters() {
     }
   }
   CHECK(all);
-  CHECK(plan_row_sort(problem_of(4, 1, 1024), h200).cluster_threads == 128);
-  CHECK(plan_row_sort(problem_of(4, 1, 1025), h200).cluster_threads == 256);
-  CHECK(plan_row_sort(problem_of(8, 16, 1024), h200).cluster_threads == 0);
-  CHECK(plan_row_sort(problem_of(8, 16, 1025), h200).cluster_threads == 256);
-  CHECK(plan_row_sort(problem_of(8, 16, 4096), h200).cluster_threads == 512);
+  CHECK(plan_row_sort(make_problem(4, 1, 1024), h200).cluster_threads == 128);
+  CHECK(plan_row_sort(make_problem(4, 1, 1025), h200).cluster_threads == 256);
+  CHECK(plan_row_sort(make_problem(8, 16, 1024), h200).cluster_threads == 0);
+  CHECK(plan_row_sort(make_problem(8, 16, 1025), h200).cluster_threads == 256);
+  CHECK(plan_row_sort(make_problem(8, 16, 4096), h200).cluster_threads == 512);
 }
 
 void check_all_lengths(const DeviceTraits& traits) {
@@ -122,7 +103,7 @@ void check_all_lengths(const DeviceTraits& traits) {
     bool all = true;
     for (int64_t length = 0; length <= 17000; ++length) {
       for (int64_t rows : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{7}, int64_t{133}, int64_t{400}, int64_t{70000}, int64_t{1} << 24}) {
-        if (!sane(problem_of(key_bytes, rows, length), traits)) {
+        if (!sane(make_problem(key_bytes, rows, length), traits)) {
           std::printf("key bytes %d, rows %lld, length %lld\n", key_bytes, static_cast<long long>(rows), static_cast<long long>(length));
           all = false;
         }
@@ -140,7 +121,7 @@ void check_sizes() {
     for (int row_bits = 0; row_bits <= 40; ++row_bits) {
       for (int length_bits = 0; row_bits + length_bits <= 40; ++length_bits) {
         for (int delta : {-1, 0, 1}) {
-          all = all && sane(problem_of(key_bytes, (int64_t{1} << row_bits) + delta, (int64_t{1} << length_bits) + delta), traits);
+          all = all && sane(make_problem(key_bytes, (int64_t{1} << row_bits) + delta, (int64_t{1} << length_bits) + delta), traits);
         }
       }
     }
@@ -177,13 +158,12 @@ int main() {
   DeviceTraits none = small;
   none.shared_bytes_per_block = 16384;
   CHECK(row_sort_max_length(4, none) == 0);
-  CHECK(plan_row_sort(problem_of(4, 100, 100), none).kernel == RowKernel::kNone);
+  CHECK(plan_row_sort(make_problem(4, 100, 100), none).kernel == RowKernel::kNone);
 
-  CHECK(plan_row_sort(problem_of(4, 1 << 22, 16), h200).kernel == RowKernel::kRegisters);
-  CHECK(plan_row_sort(problem_of(8, 1 << 22, 16), h200).kernel == RowKernel::kRegisters);
-  CHECK(plan_row_sort(problem_of(4, 1 << 18, 129), h200).items == 18);
-  CHECK(plan_row_sort(problem_of(4, 1, 8192), h200).threads == 512);  // few rows: more threads to a row
-  CHECK(plan_row_sort(problem_of(4, 1 << 14, 8192), h200).threads == 256);
-  std::printf("%d passed, %d failed\n", passed, failed);
-  return failed == 0 ? 0 : 1;
+  CHECK(plan_row_sort(make_problem(4, 1 << 22, 16), h200).kernel == RowKernel::kRegisters);
+  CHECK(plan_row_sort(make_problem(8, 1 << 22, 16), h200).kernel == RowKernel::kRegisters);
+  CHECK(plan_row_sort(make_problem(4, 1 << 18, 129), h200).items == 18);
+  CHECK(plan_row_sort(make_problem(4, 1, 8192), h200).threads == 512);  // few rows: more threads to a row
+  CHECK(plan_row_sort(make_problem(4, 1 << 14, 8192), h200).threads == 256);
+  return report();
 }
