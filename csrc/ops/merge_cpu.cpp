@@ -1,8 +1,6 @@
 // CPU kernels of the merging ops: checks, strides to packed rows, the merge.
 #include <torch/csrc/stable/library.h>
 
-#include <optional>
-#include <string>
 #include <tuple>
 #include <vector>
 
@@ -10,7 +8,7 @@
 #include "../cpu/first_unsorted.h"
 #include "../cpu/merge_rows.h"
 #include "bridge_cpu.h"
-#include "merge_checks.h"
+#include "merge_ops.h"
 
 namespace gpusort::ops {
 namespace {
@@ -37,31 +35,24 @@ class MergeInput {
   const void* keys_;
 };
 
-struct MergeResult {
-  Tensor values;
-  std::optional<Tensor> indices;
-};
-
 // One merge serves all kernels' names here.
-MergeResult merge_on_cpu(const Tensor& a, const Tensor& b, bool descending, MergeKernel, bool check_sorted, bool want_indices) {
+MergeResult merge_on_cpu(const Tensor& a, const Tensor& b, const MergeRequest& request) {
   check_keys(a, b, "a", "b");
   const std::vector<int64_t> sizes = merged_sizes(a, b, "a", "b");
-  const std::vector<int64_t> strides = contiguous_strides(sizes);
-  MergeResult result{allocate(a, sizes, strides, dtype_code_of(a)), std::nullopt};
-  if (want_indices) result.indices = allocate(a, sizes, strides, index_dtype_code(8));
+  MergeResult result = allocate_merge(a, sizes, request.want_indices);
 
   on_cpu([&] {
     const cpu::Parallel threads = torch_threads();
-    MergeProblem problem = merge_problem_of(a, b, descending);
+    MergeProblem problem = merge_problem_of(a, b, request.descending);
     if (problem.rows * sizes.back() == 0) return;
     const MergeInput from_a(a, threads), from_b(b, threads);
     problem.a_keys = from_a.keys();
     problem.b_keys = from_b.keys();
-    if (check_sorted) {
-      check_rows_sorted(cpu::first_unsorted(problem.key, descending, problem.rows, problem.a_length, problem.a_keys, threads), a,
-                        descending, "a");
-      check_rows_sorted(cpu::first_unsorted(problem.key, descending, problem.rows, problem.b_length, problem.b_keys, threads), b,
-                        descending, "b");
+    if (request.check_sorted) {
+      check_rows_sorted(cpu::first_unsorted(problem.key, request.descending, problem.rows, problem.a_length, problem.a_keys, threads), a,
+                        request.descending, "a");
+      check_rows_sorted(cpu::first_unsorted(problem.key, request.descending, problem.rows, problem.b_length, problem.b_keys, threads), b,
+                        request.descending, "b");
     }
     if (is_complex(dtype_of(a))) {  // codes are merged and the values follow them
       problem.payload_bytes = element_bytes_of(a);
@@ -75,24 +66,6 @@ MergeResult merge_on_cpu(const Tensor& a, const Tensor& b, bool descending, Merg
     cpu::merge_rows(problem, threads);
   });
   return result;
-}
-
-Tensor merge(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel, bool check_sorted) {
-  return merge_on_cpu(a, b, descending, checked_merge_kernel(take_string(kernel)), check_sorted, false).values;
-}
-
-std::tuple<Tensor, Tensor> merge_with_indices(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel, bool check_sorted) {
-  MergeResult result = merge_on_cpu(a, b, descending, checked_merge_kernel(take_string(kernel)), check_sorted, true);
-  return {result.values, *result.indices};
-}
-
-Tensor plain_merge(const Tensor& a, const Tensor& b, bool descending) {
-  return merge_on_cpu(a, b, descending, MergeKernel::kAuto, false, false).values;
-}
-
-std::tuple<Tensor, Tensor> plain_merge_with_indices(const Tensor& a, const Tensor& b, bool descending) {
-  MergeResult result = merge_on_cpu(a, b, descending, MergeKernel::kAuto, false, true);
-  return {result.values, *result.indices};
 }
 
 std::tuple<Tensor, Tensor> merge_by_key(const Tensor& a_keys, const Tensor& a_values, const Tensor& b_keys, const Tensor& b_values,
@@ -165,10 +138,7 @@ Tensor co_rank(const Tensor& k, const Tensor& a, const Tensor& b, bool descendin
 }  // namespace gpusort::ops
 
 STABLE_TORCH_LIBRARY_IMPL(gpusort, CPU, m) {
-  m.impl("merge", TORCH_BOX(&gpusort::ops::merge));
-  m.impl("merge_with_indices", TORCH_BOX(&gpusort::ops::merge_with_indices));
-  m.impl("_merge", TORCH_BOX(&gpusort::ops::plain_merge));
-  m.impl("_merge_with_indices", TORCH_BOX(&gpusort::ops::plain_merge_with_indices));
+  gpusort::ops::MergeOps<gpusort::ops::merge_on_cpu>::register_in(m);
   m.impl("_merge_by_key", TORCH_BOX(&gpusort::ops::merge_by_key));
   m.impl("merge_by_key", TORCH_BOX(&gpusort::ops::merge_by_key));
   m.impl("co_rank", TORCH_BOX(&gpusort::ops::co_rank));

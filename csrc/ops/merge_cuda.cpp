@@ -2,13 +2,12 @@
 #include <torch/csrc/stable/library.h>
 
 #include <optional>
-#include <string>
 #include <tuple>
 #include <vector>
 
 #include "../cuda/merge/first_unsorted.h"
 #include "../cuda/merge/merge.h"
-#include "merge_checks.h"
+#include "merge_ops.h"
 #include "packed_rows_cuda.h"
 
 namespace gpusort::ops {
@@ -83,55 +82,32 @@ int64_t first_unsorted(const Tensor& tensor, const void* keys, int64_t rows, int
   return place;
 }
 
-struct MergeResult {
-  Tensor values;
-  std::optional<Tensor> indices;
-};
-
-MergeResult merge_on_device(const Tensor& a, const Tensor& b, bool descending, MergeKernel kernel, bool check_sorted, bool want_indices) {
+MergeResult merge_on_device(const Tensor& a, const Tensor& b, const MergeRequest& request) {
   check_keys(a, b, "a", "b");
   const std::vector<int64_t> sizes = merged_sizes(a, b, "a", "b");
   const CudaScope scope(a);
-  const std::vector<int64_t> strides = contiguous_strides(sizes);
-  MergeResult result{allocate(a, sizes, strides, dtype_code_of(a)), std::nullopt};
-  if (want_indices) result.indices = allocate(a, sizes, strides, index_dtype_code(8));
+  MergeResult result = allocate_merge(a, sizes, request.want_indices);
 
-  MergeProblem problem = merge_problem_of(a, b, descending);
+  MergeProblem problem = merge_problem_of(a, b, request.descending);
   if (problem.rows * sizes.back() == 0) return result;
   const int element_bytes = problem.key.bytes;
   const PackedRows a_keys(a, rows_of_last_dim(a), element_bytes, scope), b_keys(b, rows_of_last_dim(b), element_bytes, scope);
   problem.a_keys = a_keys.data();
   problem.b_keys = b_keys.data();
-  if (check_sorted) {
-    check_rows_sorted(first_unsorted(a, problem.a_keys, problem.rows, problem.a_length, descending, scope), a, descending, "a");
-    check_rows_sorted(first_unsorted(b, problem.b_keys, problem.rows, problem.b_length, descending, scope), b, descending, "b");
+  if (request.check_sorted) {
+    check_rows_sorted(first_unsorted(a, problem.a_keys, problem.rows, problem.a_length, request.descending, scope), a, request.descending,
+                      "a");
+    check_rows_sorted(first_unsorted(b, problem.b_keys, problem.rows, problem.b_length, request.descending, scope), b, request.descending,
+                      "b");
   }
   if (result.indices) problem.indices_out = result.indices->mutable_data_ptr();
   if (is_complex(dtype_of(a))) {
-    merge_complex(problem, kernel, result.values.mutable_data_ptr(), a, scope);
+    merge_complex(problem, request.kernel, result.values.mutable_data_ptr(), a, scope);
   } else {
     problem.keys_out = result.values.mutable_data_ptr();
-    merge_packed_rows(problem, kernel, a, scope);
+    merge_packed_rows(problem, request.kernel, a, scope);
   }
   return result;
-}
-
-Tensor merge(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel, bool check_sorted) {
-  return merge_on_device(a, b, descending, checked_merge_kernel(take_string(kernel)), check_sorted, false).values;
-}
-
-std::tuple<Tensor, Tensor> merge_with_indices(const Tensor& a, const Tensor& b, bool descending, StringHandle kernel, bool check_sorted) {
-  MergeResult result = merge_on_device(a, b, descending, checked_merge_kernel(take_string(kernel)), check_sorted, true);
-  return {result.values, *result.indices};
-}
-
-Tensor plain_merge(const Tensor& a, const Tensor& b, bool descending) {
-  return merge_on_device(a, b, descending, MergeKernel::kAuto, false, false).values;
-}
-
-std::tuple<Tensor, Tensor> plain_merge_with_indices(const Tensor& a, const Tensor& b, bool descending) {
-  MergeResult result = merge_on_device(a, b, descending, MergeKernel::kAuto, false, true);
-  return {result.values, *result.indices};
 }
 
 // Values of complex keys are fetched by position: the payload of a complex merge is taken up by the keys themselves.
@@ -215,10 +191,7 @@ Tensor co_rank(const Tensor& k, const Tensor& a, const Tensor& b, bool descendin
 }  // namespace gpusort::ops
 
 STABLE_TORCH_LIBRARY_IMPL(gpusort, CUDA, m) {
-  m.impl("merge", TORCH_BOX(&gpusort::ops::merge));
-  m.impl("merge_with_indices", TORCH_BOX(&gpusort::ops::merge_with_indices));
-  m.impl("_merge", TORCH_BOX(&gpusort::ops::plain_merge));
-  m.impl("_merge_with_indices", TORCH_BOX(&gpusort::ops::plain_merge_with_indices));
+  gpusort::ops::MergeOps<gpusort::ops::merge_on_device>::register_in(m);
   m.impl("_merge_by_key", TORCH_BOX(&gpusort::ops::merge_by_key));
   m.impl("merge_by_key", TORCH_BOX(&gpusort::ops::merge_by_key));
   m.impl("co_rank", TORCH_BOX(&gpusort::ops::co_rank));

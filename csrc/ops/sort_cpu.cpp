@@ -1,10 +1,9 @@
 // CPU kernels of the sorting ops: strides to packed rows, the sort, and back.
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "../cpu/complex_rows.h"
 #include "../cpu/sort_rows.h"
-#include "../plan/row_layout.h"
 #include "bridge_cpu.h"
 #include "sort_ops.h"
 
@@ -24,23 +23,12 @@ cpu::SortMethod method_of(SortAlgorithm algorithm) {
 SortResult sort_on_cpu(const Tensor& self, const SortRequest& request) {
   const ScalarType dtype = dtype_of(self);
   const bool complex = is_complex(dtype);
-  const std::vector<int64_t> sizes = sizes_of(self);
-  const int64_t dim = wrap_dim(request.dim, static_cast<int64_t>(sizes.size()));
-
-  SortProblem problem;
-  problem.key = complex ? KeyType{dtype == ScalarType::ComplexDouble ? 16 : 8, KeyKind::kUnsigned, 0} : key_type_of(dtype, "input");
-  problem.descending = request.descending;
-  problem.begin_bit = static_cast<int>(request.begin_bit);
-  problem.end_bit = static_cast<int>(request.end_bit.value_or(problem.key.bytes * 8));
-  const RowLayout layout = make_row_layout(sizes, strides_of(self), dim);
-  problem.rows = layout.input.rows;
-  problem.length = layout.input.length;
-  problem.index_bytes = index_bytes_of(request.index_dtype, problem.length);
-
-  SortResult result;
-  if (request.want_values) result.values = allocate(self, sizes, layout.output_strides, dtype_code_of(self));
-  if (request.want_indices) result.indices = allocate(self, sizes, layout.output_strides, index_dtype_code(problem.index_bytes));
-  if (problem.numel() == 0) return result;
+  const KeyType key = complex ? KeyType{element_bytes_of(self), KeyKind::kUnsigned, 0} : key_type_of(dtype, "input");
+  PreparedSort prepared = prepare_sort(self, request, key);
+  const RowLayout& layout = prepared.layout;
+  SortProblem& problem = prepared.problem;
+  SortResult& result = prepared.result;
+  if (problem.numel() == 0) return std::move(result);
 
   on_cpu([&] {
     const cpu::Parallel threads = torch_threads();
@@ -57,7 +45,7 @@ SortResult sort_on_cpu(const Tensor& self, const SortRequest& request) {
     if (values) values->finish(threads);
     if (indices) indices->finish(threads);
   });
-  return result;
+  return std::move(result);
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
+#include "../plan/row_layout.h"
 #include "../plan/sort_plan.h"
 #include "bridge.h"
 
@@ -57,6 +59,32 @@ inline void set_radix_options(SortRequest& request, ScalarType dtype, const std:
   request.digit_bits = kernel.digit_bits;
   request.begin_bit = begin_bit;
   request.end_bit = end;
+}
+
+// What a request comes to, but for its pointers, and what the results are to be.
+struct PreparedSort {
+  RowLayout layout;
+  SortProblem problem;
+  SortResult result;
+};
+
+// `key` is how the kernels see the dtype.
+inline PreparedSort prepare_sort(const Tensor& self, const SortRequest& request, const KeyType& key) {
+  PreparedSort prepared;
+  const std::vector<int64_t> sizes = sizes_of(self);
+  prepared.layout = make_row_layout(sizes, strides_of(self), wrap_dim(request.dim, static_cast<int64_t>(sizes.size())));
+  SortProblem& problem = prepared.problem;
+  problem.key = key;
+  problem.descending = request.descending;
+  problem.begin_bit = static_cast<int>(request.begin_bit);
+  problem.end_bit = static_cast<int>(request.end_bit.value_or(key.bytes * 8));
+  problem.rows = prepared.layout.input.rows;
+  problem.length = prepared.layout.input.length;
+  problem.index_bytes = index_bytes_of(request.index_dtype, problem.length);
+  const std::vector<int64_t>& strides = prepared.layout.output_strides;
+  if (request.want_values) prepared.result.values = allocate(self, sizes, strides, dtype_code_of(self));
+  if (request.want_indices) prepared.result.indices = allocate(self, sizes, strides, index_dtype_code(problem.index_bytes));
+  return prepared;
 }
 
 template <SortResult (*kSort)(const Tensor&, const SortRequest&)>
