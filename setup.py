@@ -23,6 +23,7 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
 TORCH_TARGET = (2, 11)  # the oldest torch that the binaries load in
+LEAST_CAPABILITY = (8, 0)  # of instructions that the kernels use
 DEFAULT_CUDA_ARCHITECTURES = "9.0+PTX"  # when no GPU is visible: Hopper, and newer ones by the driver's compiler
 DEBUG = os.environ.get("DEBUG") == "1"
 
@@ -45,7 +46,7 @@ def cuda_architectures() -> list[str]:
     wanted = os.environ.get("TORCH_CUDA_ARCH_LIST", "").replace(";", " ").split()
     if not wanted and torch.version.cuda and torch.cuda.is_available():
         capabilities = {torch.cuda.get_device_capability(device) for device in range(torch.cuda.device_count())}
-        wanted = [f"{major}.{minor}" for major, minor in sorted(capabilities)]
+        wanted = [f"{major}.{minor}" for major, minor in sorted(capabilities) if (major, minor) >= LEAST_CAPABILITY]
     return wanted or DEFAULT_CUDA_ARCHITECTURES.split()
 
 
@@ -55,6 +56,8 @@ def architecture_flags(architectures: list[str]) -> list[str]:
         number = architecture.removesuffix("+PTX").replace(".", "")
         if not number.rstrip("af").isdigit():
             sys.exit(f"TORCH_CUDA_ARCH_LIST: {architecture!r} is no architecture such as 9.0, 9.0a or 9.0+PTX")
+        if divmod(int(number.rstrip("af")), 10) < LEAST_CAPABILITY:
+            sys.exit(f"TORCH_CUDA_ARCH_LIST: {architecture!r} is too old; the kernels need 8.0 or newer (GPUSORT_CUDA=0 leaves them out)")
         flags.append(f"-gencode=arch=compute_{number},code=sm_{number}")
         if architecture.endswith("+PTX"):
             flags.append(f"-gencode=arch=compute_{number},code=compute_{number}")
