@@ -110,15 +110,20 @@ def check_bool(name: str, value: object, allowed: str = "a bool") -> None:
     raise TypeError(f"{name} must be {allowed}, not {_shown(value)}")
 
 
-def check_stable(stable: object) -> None:
-    if stable is not None:
-        check_bool("stable", stable, "a bool or None")
-
-
 def check_dim(dim: object) -> None:
     """An operator takes True for 1, where sort(x, True) is likely meant to be descending. torch refuses it, and so does this."""
     if type(dim) is not int and (isinstance(dim, bool) or _is_numpy_bool(dim)):
         raise TypeError(f"dim must be an int of 64 bits, not {_shown(dim)}")
+
+
+def check_sort(dim: object, descending: object, stable: object = None) -> None:
+    """What sorts take besides the input. Most calls are right, and small ones are many: those are seen at a glance."""
+    if type(dim) is int and (descending is False or descending is True) and (stable is True or stable is False or stable is None):
+        return
+    check_dim(dim)
+    check_bool("descending", descending)
+    if stable is not None:
+        check_bool("stable", stable, "a bool or None")
 
 
 def check_out(out: object) -> None:

@@ -25,13 +25,13 @@ import itertools
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ._errors import check_bool, check_dense, check_dim, check_out, check_stable, check_tensor, dim_of_name, raise_as_python_error
+from ._errors import check_bool, check_dense, check_out, check_sort, check_tensor, dim_of_name, raise_as_python_error
 
 _ops = torch.ops.gpusort
 _SortResult = torch.return_types.sort
@@ -64,53 +64,78 @@ class MergeResult(NamedTuple):
     indices: Tensor
 
 
-def _unwatched(*tensors: Tensor) -> bool:
-    """Whether these are plain tensors, and nobody (autograd, torch.func, a dispatch mode) wants to know what happens to them."""
-    for tensor in tensors:
-        if type(tensor) is not Tensor or (tensor.requires_grad and _grad_enabled()):
-            return False
-    return forward_ad._current_level < 0 and not _transforms_active() and not _dispatch_modes()
+def _unwatched(tensor: Tensor) -> bool:
+    """Whether this is a plain tensor, and nobody (autograd, torch.func, a dispatch mode) wants to know what happens to it."""
+    return (
+        type(tensor) is Tensor
+        and not (tensor.requires_grad and _grad_enabled())
+        and forward_ad._current_level < 0
+        and not _transforms_active()
+        and not _dispatch_modes()
+    )
 
 
-def _call(op, unwatched, first: Tensor, *arguments, **options):
-    """Runs an operator of one tensor: by its short form `unwatched`, if there is one, where nothing watches and all options are default.
-
-    Where nothing watches, autograd's part of the dispatch (4 us of Python) is left out.
-    """
+def _call(op, first: Tensor, *arguments, **options):
+    """Runs an operator of one tensor. Where nothing watches, autograd's part of the dispatch (4 us of Python) is left out."""
     if _is_compiling():
         return op(first, *arguments, **options)
     try:
         if not _unwatched(first):
             return op(first, *arguments, **options)
-        if unwatched is not None and not options:
-            return unwatched(first, *arguments)
         with _BelowAutograd():
             return op(first, *arguments, **options)
     except (RuntimeError, AttributeError) as error:
-        check_tensor("input", first)
-        check_dense("input", first)
-        if any(isinstance(tensor, Tensor) and tensor.has_names() for tensor in (first, *arguments)):
-            return _call_named(op, first, *arguments, **options)
-        raise_as_python_error(error)
+        return _call_again(error, op, first, *arguments, **options)
 
 
-def _call_many(op, unwatched, *tensors: Tensor, **options):
-    """Runs an operator of several tensors. The short form takes `descending` alone."""
+def _call_short(op, unwatched, input: Tensor, dim: int, descending: bool):
+    """Runs an operator that has a short form, by that where nothing watches: small sorts are made often, and this is the least Python."""
+    if _is_compiling() or not _unwatched(input):
+        return _call(op, input, dim, descending)
+    try:
+        return unwatched(input, dim, descending)
+    except RuntimeError as error:
+        return _call_again(error, op, input, dim, descending)
+
+
+def _call_again(error: Exception, op, first: Tensor, *arguments, **options):
+    """After an error: named tensors are taken without their names, all else is said in Python's terms."""
+    check_tensor("input", first)
+    check_dense("input", first)
+    if any(isinstance(tensor, Tensor) and tensor.has_names() for tensor in (first, *arguments)):
+        return _call_named(op, first, *arguments, **options)
+    raise_as_python_error(error)
+
+
+def _call_many(op, *tensors: Tensor, **options):
+    """Runs an operator of several tensors."""
     if _is_compiling():
         return op(*tensors, **options)
     try:
-        if unwatched is not None and len(options) == 1 and _unwatched(*tensors):
-            return unwatched(*tensors, options["descending"])
         return op(*tensors, **options)
     except (RuntimeError, AttributeError) as error:
-        for argument, tensor in zip(op._schema.arguments, tensors):
-            check_tensor(argument.name, tensor)
-            check_dense(argument.name, tensor)
-            if tensor.has_names():
-                raise RuntimeError(
-                    f"{argument.name} has dimension names {tensor.names}, which are not taken here; drop them with rename(None)"
-                ) from None
-        raise_as_python_error(error)
+        _refuse_many(error, op, tensors)
+
+
+def _call_many_short(op, unwatched, descending: bool, *tensors: Tensor):
+    """As :func:`_call_short`, of several tensors. The short form takes them and `descending` alone."""
+    if _is_compiling() or not all(map(_unwatched, tensors)):
+        return _call_many(op, *tensors, descending=descending)
+    try:
+        return unwatched(*tensors, descending)
+    except RuntimeError as error:
+        _refuse_many(error, op, tensors)
+
+
+def _refuse_many(error: Exception, op, tensors: Sequence[Tensor]) -> NoReturn:
+    for argument, tensor in zip(op._schema.arguments, tensors):
+        check_tensor(argument.name, tensor)
+        check_dense(argument.name, tensor)
+        if tensor.has_names():
+            raise RuntimeError(
+                f"{argument.name} has dimension names {tensor.names}, which are not taken here; drop them with rename(None)"
+            ) from None
+    raise_as_python_error(error)
 
 
 def _call_named(op, first: Tensor, *arguments, **options):
@@ -119,7 +144,7 @@ def _call_named(op, first: Tensor, *arguments, **options):
     if arguments and isinstance(arguments[0], str):
         arguments = (dim_of_name(arguments[0], names), *arguments[1:])
     arguments = (argument.rename(None) if isinstance(argument, Tensor) else argument for argument in arguments)
-    results = _call(op, None, first.rename(None), *arguments, **options)
+    results = _call(op, first.rename(None), *arguments, **options)
     if isinstance(results, Tensor):
         return results.rename(*names)
     return tuple(result.rename(*names) for result in results)
@@ -173,14 +198,12 @@ def sort(
         tensor([[1, 0, 2],
                 [0, 2, 1]])
     """
-    check_dim(dim)
-    check_bool("descending", descending)
-    check_stable(stable)
+    check_sort(dim, descending, stable)
     if out is not None:
         return _sort_out(input, dim, descending, index_dtype, algorithm, out)
     if index_dtype is None and algorithm == "auto":
-        return _SortResult(_call(_sort, _sort_unwatched, input, dim, descending))
-    return _SortResult(_call(_sort, None, input, dim, descending, index_dtype=index_dtype, algorithm=algorithm))
+        return _SortResult(_call_short(_sort, _sort_unwatched, input, dim, descending))
+    return _SortResult(_call(_sort, input, dim, descending, index_dtype=index_dtype, algorithm=algorithm))
 
 
 def _sort_out(input, dim, descending, index_dtype, algorithm, out) -> torch.return_types.sort_out:
@@ -232,12 +255,10 @@ def argsort(
         >>> torch_gpusort.argsort(torch.tensor([0.5, -0.0, 0.0]))
         tensor([1, 2, 0])
     """
-    check_dim(dim)
-    check_bool("descending", descending)
-    check_stable(stable)
+    check_sort(dim, descending, stable)
     if index_dtype is None:
-        return _call(_argsort, _argsort_unwatched, input, dim, descending)
-    return _call(_argsort, None, input, dim, descending, index_dtype=index_dtype)
+        return _call_short(_argsort, _argsort_unwatched, input, dim, descending)
+    return _call(_argsort, input, dim, descending, index_dtype=index_dtype)
 
 
 def msort(input: Tensor) -> Tensor:
@@ -252,7 +273,7 @@ def msort(input: Tensor) -> Tensor:
         tensor([[2, 1],
                 [3, 5]])
     """
-    return _call(_ops.msort.default, None, input)
+    return _call(_ops.msort.default, input)
 
 
 def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
@@ -267,9 +288,8 @@ def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
         >>> torch_gpusort.sort_keys(torch.tensor([3, 1, 2], dtype=torch.uint16), descending=True)
         tensor([3, 2, 1], dtype=torch.uint16)
     """
-    check_dim(dim)
-    check_bool("descending", descending)
-    return _call(_sort_keys, _sort_keys_unwatched, input, dim, descending)
+    check_sort(dim, descending)
+    return _call_short(_sort_keys, _sort_keys_unwatched, input, dim, descending)
 
 
 def radix_sort(
@@ -316,14 +336,13 @@ def radix_sort(
         >>> torch_gpusort.radix_sort(torch.tensor([2, 0, -1, 1], dtype=torch.int32), end_bit=2).values
         tensor([ 0,  1,  2, -1], dtype=torch.int32)
     """
-    check_dim(dim)
-    check_bool("descending", descending)
+    check_sort(dim, descending)
     if max_value is not None:
         _check_max_value(input, max_value)
     if begin_bit == 0 and end_bit is None and kernel == "auto" and digit_bits is None:
-        return _SortResult(_call(_ops.radix_sort.default, None, input, dim, descending))
+        return _SortResult(_call(_ops.radix_sort.default, input, dim, descending))
     options = {"begin_bit": begin_bit, "end_bit": end_bit, "algorithm": kernel, "digit_bits": digit_bits}
-    return _SortResult(_call(_ops.radix_sort.default, None, input, dim, descending, **options))
+    return _SortResult(_call(_ops.radix_sort.default, input, dim, descending, **options))
 
 
 def _check_max_value(input: Tensor, max_value: int) -> None:
@@ -361,9 +380,8 @@ def merge_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.
         >>> torch_gpusort.merge_sort(torch.tensor([3, 1, 2])).indices
         tensor([1, 2, 0])
     """
-    check_dim(dim)
-    check_bool("descending", descending)
-    return _SortResult(_call(_ops.merge_sort.default, None, input, dim, descending))
+    check_sort(dim, descending)
+    return _SortResult(_call(_ops.merge_sort.default, input, dim, descending))
 
 
 def bitonic_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.return_types.sort:
@@ -384,9 +402,8 @@ def bitonic_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torc
         >>> torch_gpusort.bitonic_sort(torch.tensor([1, 3, 1, 2]), descending=True).indices
         tensor([1, 3, 0, 2])
     """
-    check_dim(dim)
-    check_bool("descending", descending)
-    return _SortResult(_call(_ops.bitonic_sort.default, None, input, dim, descending))
+    check_sort(dim, descending)
+    return _SortResult(_call(_ops.bitonic_sort.default, input, dim, descending))
 
 
 def sample_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.return_types.sort:
@@ -408,9 +425,8 @@ def sample_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch
         >>> torch_gpusort.sample_sort(torch.tensor([0.5, -0.0, 0.0])).indices
         tensor([1, 2, 0])
     """
-    check_dim(dim)
-    check_bool("descending", descending)
-    return _SortResult(_call(_ops.sample_sort.default, None, input, dim, descending))
+    check_sort(dim, descending)
+    return _SortResult(_call(_ops.sample_sort.default, input, dim, descending))
 
 
 def merge(
@@ -446,12 +462,12 @@ def merge(
     check_bool("descending", descending)
     check_bool("return_indices", return_indices)
     check_bool("check", check)
-    options = {"descending": descending}
+    op, unwatched = (_merge_with_indices, _merge_with_indices_unwatched) if return_indices else (_merge, _merge_unwatched)
     if check or kernel != "auto":
-        options |= {"algorithm": kernel, "check": check}
-    if return_indices:
-        return MergeResult(*_call_many(_merge_with_indices, _merge_with_indices_unwatched, a, b, **options))
-    return _call_many(_merge, _merge_unwatched, a, b, **options)
+        results = _call_many(op, a, b, descending=descending, algorithm=kernel, check=check)
+    else:
+        results = _call_many_short(op, unwatched, descending, a, b)
+    return MergeResult(*results) if return_indices else results
 
 
 def merge_by_key(a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Tensor, *, descending: bool = False) -> tuple[Tensor, Tensor]:
@@ -475,7 +491,7 @@ def merge_by_key(a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Ten
         tensor([10, 20, 30])
     """
     check_bool("descending", descending)
-    return _call_many(_merge_by_key, _merge_by_key_unwatched, a_keys, a_values, b_keys, b_values, descending=descending)
+    return _call_many_short(_merge_by_key, _merge_by_key_unwatched, descending, a_keys, a_values, b_keys, b_values)
 
 
 def merge_many(
@@ -521,8 +537,8 @@ def merge_many(
             raise ValueError("offsets is given, but runs is a sequence of tensors, whose lengths say where each run ends")
         runs, offsets = _concatenated(runs)
     if return_indices:
-        return MergeResult(*_call_many(_ops.merge_many_with_indices.default, None, runs, offsets, descending=descending))
-    return _call_many(_ops.merge_many.default, None, runs, offsets, descending=descending)
+        return MergeResult(*_call_many(_ops.merge_many_with_indices.default, runs, offsets, descending=descending))
+    return _call_many(_ops.merge_many.default, runs, offsets, descending=descending)
 
 
 def _offsets_for(runs: Tensor, offsets: Tensor) -> Tensor:
@@ -612,7 +628,7 @@ def co_rank(k: Tensor, a: Tensor, b: Tensor, *, descending: bool = False) -> Ten
         tensor([0, 1, 2])
     """
     check_bool("descending", descending)
-    return _call_many(_ops.co_rank.default, None, k, a, b, descending=descending)
+    return _call_many(_ops.co_rank.default, k, a, b, descending=descending)
 
 
 def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, ...]:
@@ -636,8 +652,7 @@ def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool =
         >>> torch_gpusort.sort_by_key(torch.tensor([2, 1, 2]), torch.tensor([0.5, 1.5, 2.5]), torch.tensor([True, False, True]))
         (tensor([1, 2, 2]), tensor([1.5000, 0.5000, 2.5000]), tensor([False,  True,  True]))
     """
-    check_dim(dim)
-    check_bool("descending", descending)
+    check_sort(dim, descending)
     check_tensor("keys", keys)
     check_dense("keys", keys)
     for i, tensor in enumerate(values):
@@ -657,4 +672,4 @@ def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool =
 
 def _take(source: Tensor, dim: int, indices: Tensor) -> Tensor:
     """source in the order of the indices, bit for bit."""
-    return _call(_ops._take.default, None, source, indices, dim)
+    return _call(_ops._take.default, source, indices, dim)
