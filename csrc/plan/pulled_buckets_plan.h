@@ -9,7 +9,8 @@
 // samples, and its capacity is twice the mean, so s = 32 makes it exceed that in 4 of a million cases (see there);
 // where samples have no room, s is at least 24.
 //
-// Memory beyond the results, per element: a key, two bytes of place in the tile, and 2 * buckets / tile_length bytes of tables.
+// Memory beyond the results, per element: a key, two bytes of place in the tile where indices are wanted, and 2 * buckets / tile_length
+// bytes of tables.
 #pragma once
 
 #include <algorithm>
@@ -70,22 +71,24 @@ struct PulledBucketsPlan {
   int64_t shares_offset = 0;       // [row][bucket]
   int64_t starts_offset = 0;       // [row][tile][pair of buckets], 16 bits to each
   int64_t tile_keys_offset = 0;    // [row][row_stride]
-  int64_t tile_places_offset = 0;  // the same, 16 bits to each
+  int64_t tile_places_offset = 0;  // the same, 16 bits to each; -1 for keys alone
   int64_t samples_offset = 0;      // [row][sample], codes in runs, in the place of tile_keys
   int64_t workspace_bytes = 0;
 
+  bool indexed() const { return tile_places_offset >= 0; }
   int pairs() const { return (buckets_per_row + 1) / 2; }
 };
 
-// Rows of at least two tiles whose buckets fit a block. Keys and 64-bit indices are wanted: what other kernels sort lies in them before.
+// Rows of at least two tiles whose buckets fit a block. Keys and 64-bit indices are wanted, or keys alone: what other kernels sort lies in
+// them before.
 inline PulledBucketsPlan plan_pulled_buckets(const SortProblem& problem, const DeviceTraits& traits,
                                              const BucketSortOptions& options = {}) {
   using namespace bucket_sort_detail;
   using namespace pulled_shapes;
   PulledBucketsPlan plan;
   const int key_bytes = problem.key.bytes;
-  if (!bucket_sort_can_run(problem, traits) || key_bytes < 4 || problem.keys_out == nullptr || problem.indices_out == nullptr ||
-      problem.index_bytes != 8) {
+  const bool indexed = problem.indices_out != nullptr;
+  if (!bucket_sort_can_run(problem, traits) || key_bytes < 4 || problem.keys_out == nullptr || (indexed && problem.index_bytes != 8)) {
     return plan;
   }
   const int64_t rows = problem.rows, length = problem.length;
@@ -133,7 +136,7 @@ inline PulledBucketsPlan plan_pulled_buckets(const SortProblem& problem, const D
   plan.shares_offset = take(used, buckets * 4);
   plan.starts_offset = take(used, rows * plan.tiles_per_row * plan.pairs() * 4);
   plan.tile_keys_offset = take(used, rows * std::max<int64_t>(row_stride(length), plan.samples_per_row) * key_bytes);
-  plan.tile_places_offset = take(used, rows * row_stride(length) * 2);
+  plan.tile_places_offset = indexed ? take(used, rows * row_stride(length) * 2) : -1;
   plan.samples_offset = plan.tile_keys_offset;
   plan.possible = true;
   return plan;

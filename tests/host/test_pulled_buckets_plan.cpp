@@ -42,13 +42,14 @@ void check_workspace(const SortProblem& problem, const PulledBucketsPlan& plan) 
                           {plan.overflow_offset, bucket_overflow_words(rows, plan.buckets_per_row) * 4},
                           {plan.shares_offset, buckets * 4},
                           {plan.starts_offset, rows * plan.tiles_per_row * plan.pairs() * 4},
-                          {plan.tile_keys_offset, rows * stride * key_bytes},
-                          {plan.tile_places_offset, rows * stride * 2}};
+                          {plan.tile_keys_offset, rows * stride * key_bytes}};
+  CHECK(plan.indexed() == (problem.indices_out != nullptr));
+  if (plan.indexed()) parts.push_back({plan.tile_places_offset, rows * stride * 2});
   check_apart(parts, plan.workspace_bytes);
   // The samples are there before the tiles' keys.
   CHECK(plan.samples_offset == plan.tile_keys_offset);
   CHECK(plan.samples_per_row <= kMostBucketSamples || plan.samples_per_row <= stride);
-  CHECK(plan.workspace_bytes <= problem.numel() * (key_bytes + 4) + 256);
+  CHECK(plan.workspace_bytes <= problem.numel() * (key_bytes + (plan.indexed() ? 4 : 2)) + 256);
 }
 
 void check_all() {
@@ -61,17 +62,19 @@ void check_all() {
         for (const int sm_count : {1, 16, 132}) {
           DeviceTraits traits;
           traits.sm_count = sm_count;
-          const SortProblem problem = make_problem(key_bytes, rows, length);
-          const PulledBucketsPlan plan = plan_pulled_buckets(problem, traits);
-          if (!plan.possible) continue;
-          ++possible;
-          check_shape(problem, traits, plan);
-          check_workspace(problem, plan);
+          for (const int index_bytes : {0, 8}) {
+            const SortProblem problem = make_problem(key_bytes, rows, length, true, index_bytes);
+            const PulledBucketsPlan plan = plan_pulled_buckets(problem, traits);
+            if (!plan.possible) continue;
+            ++possible;
+            check_shape(problem, traits, plan);
+            check_workspace(problem, plan);
+          }
         }
       }
     }
   }
-  CHECK(possible > 400);
+  CHECK(possible > 800);
 }
 
 void check_reach() {
@@ -85,6 +88,7 @@ void check_reach() {
   CHECK(!plan_pulled_buckets(make_problem(4, 1, (1 << 22) + 1), traits).possible);     // more buckets than a tile counts
   CHECK(!plan_pulled_buckets(make_problem(4, 1, 1 << 20, true, 4), traits).possible);  // no room for what is left over
   CHECK(!plan_pulled_buckets(make_problem(4, 1, 1 << 20, false, 8), traits).possible);
+  CHECK(plan_pulled_buckets(make_problem(4, 1, 1 << 20, true, 0), traits).possible);  // keys alone leave nothing but keys
   CHECK(!plan_pulled_buckets(make_problem(2, 1, 1 << 20), traits).possible);
 }
 

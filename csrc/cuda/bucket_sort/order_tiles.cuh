@@ -3,7 +3,7 @@
 //
 // Ranks, places and the way through shared memory are those of the partition (partition.cuh), but what a tile has is written as one run, in
 // vectors, and nothing of other tiles need be known. The keys are read while the kernel before still looks for splitters: that one has
-// waited for all before it, so they are there.
+// waited for all before it, so they are there; and past the L1 cache, which may hold what was there before them.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ struct TileOrder {
   __device__ __forceinline__ bool write(const Tile& tile) const {
     const int64_t begin = tile.row * all.row_stride + tile.first;
     uint4* const keys_to = reinterpret_cast<uint4*>(all.partition.keys_to + begin);
-    uint2* const places_to = reinterpret_cast<uint2*>(all.tile_places + begin);
+    uint2* const places_to = all.tile_places ? reinterpret_cast<uint2*>(all.tile_places + begin) : nullptr;
     const uint4* const keys = reinterpret_cast<const uint4*>(partition.staged_keys);
     const uint4* const words = reinterpret_cast<const uint4*>(partition.staged_words);
     bool wrong = false;
@@ -70,7 +70,7 @@ struct TileOrder {
       wrong |= word.x > word.y || word.y > word.z || word.z > word.w;
 #pragma unroll
       for (int k = 0; k < kKeyVectors; ++k) keys_to[vector * kKeyVectors + k] = keys[vector * kKeyVectors + k];
-      places_to[vector] = make_uint2((word.x & 0xffff) | word.y << 16, (word.z & 0xffff) | word.w << 16);
+      if (places_to) places_to[vector] = make_uint2((word.x & 0xffff) | word.y << 16, (word.z & 0xffff) | word.w << 16);
     }
     // A pad in the place of a key would be the last of the rising words.
     return wrong || (partition.staged_words[tile.count - 1] & 0xffff) >= tile.count;
@@ -84,7 +84,7 @@ __global__ __launch_bounds__(kPartitionThreads, 2) void order_tiles_kernel(const
   __shared__ BlockScanStorage<uint32_t> scan;
   const PartitionArguments<U>& arguments = all.partition;
   PartitionTile<U, kItems> tile(arguments);
-  tile.load(arguments);
+  tile.template load<true>(arguments);
   start_after_predecessor();
   const PartitionBlock<U, true, kItems> partition(arguments, storage);
   const TileOrder<U, kItems> order{all, partition};

@@ -45,11 +45,16 @@ struct PartitionTile {
 
   __device__ __forceinline__ uint32_t places() const { return rounds * kPartitionThreads; }
 
+  // kPastL1: where the kernel before may still run, so that nothing has cleared the L1 cache of what it holds from the time before the row
+  // was written.
+  template <bool kPastL1 = false>
   __device__ __forceinline__ void load(const PartitionArguments<U>& arguments) {
     const U* from = arguments.keys_in + (static_cast<uint64_t>(row) * arguments.length + first);
 #pragma unroll
     for (int item = 0; item < kItems; ++item) {
-      if (item < rounds) keys[item] = from[min(own + item * 32, count - 1)];
+      if (item >= rounds) continue;
+      const U* const at = from + min(own + item * 32, count - 1);
+      keys[item] = kPastL1 ? __ldcg(at) : *at;
     }
   }
 

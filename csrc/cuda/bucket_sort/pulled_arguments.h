@@ -22,7 +22,7 @@ struct PulledArguments {
   PartitionArguments<U> partition;   // `keys_to` are the tiles' ordered keys, [row][row_stride]; `counts` is not used
   BucketArguments<U> buckets;        // as other kernels find the buckets that are left to them
   BucketCode<U>* samples = nullptr;  // [row][sample], where they are sorted in runs
-  uint16_t* tile_places = nullptr;   // [row][row_stride]: of the ordered keys, before, in their tile
+  uint16_t* tile_places = nullptr;   // [row][row_stride]: of the ordered keys, before, in their tile; null for keys alone
   uint32_t* starts = nullptr;        // [row][tile][pair of buckets]: how many keys of the tile lie in buckets before, 16 bits to each
   uint32_t* shares = nullptr;        // [row][bucket]: see kOneCode
   int64_t row_stride = 0;
@@ -35,7 +35,7 @@ PulledArguments<U> make_pulled_arguments(const SortProblem& problem, const Pulle
   char* const base = static_cast<char*>(workspace);
   PulledArguments<U> arguments;
   arguments.samples = reinterpret_cast<BucketCode<U>*>(base + plan.samples_offset);
-  arguments.tile_places = reinterpret_cast<uint16_t*>(base + plan.tile_places_offset);
+  if (plan.indexed()) arguments.tile_places = reinterpret_cast<uint16_t*>(base + plan.tile_places_offset);
   arguments.starts = reinterpret_cast<uint32_t*>(base + plan.starts_offset);
   arguments.shares = reinterpret_cast<uint32_t*>(base + plan.shares_offset);
   arguments.row_stride = pulled_shapes::row_stride(problem.length);
@@ -51,7 +51,7 @@ PulledArguments<U> make_pulled_arguments(const SortProblem& problem, const Pulle
   BucketArguments<U>& buckets = arguments.buckets;
   buckets = begin_bucket_arguments(problem, partition, plan);
   buckets.keys = static_cast<const U*>(problem.keys_out);
-  buckets.indices_in_result = true;
+  buckets.indices_in_result = plan.indexed();
   buckets.spare_keys = partition.keys_to;
   return arguments;
 }

@@ -162,8 +162,8 @@ struct PulledBucket {
     return all.tile_places + row * all.row_stride;
   }
 
-  // Calls visit(slot, key, index) of every key, in windows of the capacity.
-  template <class Visit>
+  // Calls visit(slot, key, index) of every key, in windows of the capacity. Keys alone have no index.
+  template <bool kIndexed, class Visit>
   __device__ __forceinline__ void for_each(uint32_t capacity, Visit visit) const {
     constexpr int kTogether = 8;
 #pragma unroll 1
@@ -179,7 +179,7 @@ struct PulledBucket {
           if (first + k * kThreads >= count) continue;
           const uint32_t source = load_shared(sources + (first + k * kThreads) * 4), at = tile_begin(source) + (source & 0xffff);
           key[k] = keys()[at];
-          index[k] = tile_begin(source) + places()[at];
+          index[k] = kIndexed ? tile_begin(source) + places()[at] : 0;
         }
 #pragma unroll
         for (int k = 0; k < kTogether; ++k) {

@@ -3,7 +3,7 @@
 // sorted there too, by counting them (sort_few).
 //
 // A bucket that is left to bucket_exact.cuh or bucket_rest.cuh is put in a row for them: the keys where the result's will be, the indices
-// in the second half of their part of the result.
+// in the second half of their part of the result. Buckets of few runs of equal keys are sorted by their runs (bucket_runs.cuh).
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,33 @@
 #include "../primitives/dependent_launch.cuh"
 #include "bucket_maps.cuh"
 #include "bucket_rows.cuh"
+#include "bucket_runs.cuh"
 #include "pulled_bucket.cuh"
 
 namespace gpusort {
 
-constexpr int kMostFew = 6;         // values
-constexpr int kMostInRuns = 2;      // the same where most keys are like their neighbours, most often runs of many values
+constexpr int kMostFew = 6;                   // values
+constexpr int kMostInRuns = 2;                // the same where most keys are like their neighbours, most often runs of many values
+constexpr uint32_t kMostPulledPerValue = 24;  // keys to a value, if the bucket's range were full: bucket_exact.cuh would read them again
 constexpr uint32_t kFewAlike = 10;  // at most, to a key that is like its neighbour, where it is worth while to look for few values
 
-// Keys and 64-bit indices are wanted always.
-template <class U>
+// Keys and 64-bit indices, or keys alone.
+template <class U, bool kIndexed>
 struct PulledOutput {
   U* keys;
   int64_t* indices;
 
+  __device__ __forceinline__ explicit PulledOutput(const BucketSpan<U>& bucket)
+      : keys(bucket.arguments.keys_out + bucket.offset), indices(kIndexed ? bucket.arguments.indices_wide + bucket.offset : nullptr) {}
+
   __device__ __forceinline__ void store(uint32_t place, U key, uint32_t index) const {
     keys[place] = key;
-    indices[place] = index;
+    if constexpr (kIndexed) indices[place] = index;
   }
 };
 
-template <class U, int kThreads, int kItems>
+// For keys alone the slot stands for the index, since it tells equal keys apart as well.
+template <class U, int kThreads, int kItems, bool kIndexed>
 struct PulledRows : BucketRows<U, kThreads, kItems> {
   using Rows = BucketRows<U, kThreads, kItems>;
   using Flat = typename Rows::Flat;
@@ -41,6 +47,7 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
   using Rows::bucket;
   using Rows::counters;
   using Rows::for_each_item;
+  using Rows::notes;
   using Rows::order;
   using Rows::records;
   using Rows::size;
@@ -65,7 +72,7 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
       for (int k = 0; k < kLoads; ++k) {
         const uint32_t begin = pulled.tile_begin(source[k]), at = begin + (source[k] & 0xffff);
         held[first + k] = keys[at];
-        indices[first + k] = begin + places[at];
+        indices[first + k] = kIndexed ? begin + places[at] : (first + k) * kThreads + thread;
       }
     }
   }
@@ -81,9 +88,9 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
       records.set(load_shared(counter) + (numbers[e / 4] >> (e % 4 * 8) & 0xff), Record{held[e], indices[e]});
     });
     __syncthreads();
-    const PulledOutput<U> output{bucket.arguments.keys_out + bucket.offset, bucket.arguments.indices_wide + bucket.offset};
-    Rows::template rank_and_write<Rows::kRankTogether>(
-        output, map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4); });
+    Rows::template rank_and_write<Rows::kRankTogether>(PulledOutput<U, kIndexed>(bucket), map, [&](const Record& record, uint32_t) {
+      return bin_bounds(counters + map.bin(record.key) * 4);
+    });
     return true;
   }
 
@@ -122,7 +129,7 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
       if (lane < kItems) store_shared(counters + ((k * kItems + lane) * kWarps + warp) * 4, lanes);
     }
     Rows::scan(~0u);
-    const PulledOutput<U> output{bucket.arguments.keys_out + bucket.offset, bucket.arguments.indices_wide + bucket.offset};
+    const PulledOutput<U, kIndexed> output(bucket);
     const uint32_t below = (1u << lane) - 1;
 #pragma unroll 1
     for (int k = 0; k < count; ++k) {
@@ -140,6 +147,14 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
     return true;
   }
 
+  // False, for all threads, when there are too many runs. The counters stay clear.
+  __device__ __forceinline__ bool sort_runs(const Flat (&held)[kItems], const uint32_t (&indices)[kItems]) const {
+    using Runs = BucketRuns<U, kThreads, kItems>;
+    extern __shared__ uint4 shared_memory[];
+    auto* const words = reinterpret_cast<typename Runs::Words*>(shared_memory + bucket_counter_bytes(kThreads, kItems) / 16);
+    return Runs{bucket, order, *words, notes}.sort(held, indices, PulledOutput<U, kIndexed>(bucket));
+  }
+
   // As BucketRows::sort().
   __device__ __forceinline__ BucketFate sort_held(Flat (&held)[kItems], const uint32_t (&indices)[kItems]) const {
     Flat low = ~Flat{0}, high = 0;
@@ -152,16 +167,18 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
     Rows::reduce_range(low, high);
     const bool flat = order.right_between(static_cast<U>(low), static_cast<U>(high));
     const uint32_t alike = Rows::alike_neighbours(), all = min(size, static_cast<uint32_t>(kThreads));
-    if (flat && alike > all / kFewAlike && sort_few(held, indices, low, high, alike > all / 2 ? kMostInRuns : kMostFew)) {
+    const bool has_runs = alike > all / 2;
+    if (alike > all / 4 * 3 && sort_runs(held, indices)) return BucketFate::kSorted;
+    if (flat && alike > all / kFewAlike && sort_few(held, indices, low, high, has_runs ? kMostInRuns : kMostFew)) {
       return BucketFate::kSorted;
     }
-    if (high - low < size / kMostPerValue || low == high) return BucketFate::kNotFlat;
+    if (high - low < size / kMostPulledPerValue || low == high) return BucketFate::kNotFlat;
     if (flat && !Rows::many_magnitudes(low, high)) {
-      if (Rows::has_runs()) return BucketFate::kCrowded;
+      if (has_runs) return BucketFate::kCrowded;
       return distribute(held, indices, FlatMap<U>(low, high, bins())) ? BucketFate::kSorted : BucketFate::kCrowded;
     }
     const NumberMap<U> map(bucket.arguments, order, low, high, bins());
-    if (bucket.arguments.is_float && map.possible && !Rows::has_runs() && !order.may_hold_nan(static_cast<U>(low), static_cast<U>(high)) &&
+    if (bucket.arguments.is_float && map.possible && !has_runs && !order.may_hold_nan(static_cast<U>(low), static_cast<U>(high)) &&
         !Rows::holds_negative_zero(held) && distribute(held, indices, map)) {
       return BucketFate::kSorted;
     }
@@ -176,20 +193,20 @@ struct PulledRows : BucketRows<U, kThreads, kItems> {
     const BucketFate fate = sort_held(held, indices);
     if (fate != BucketFate::kSorted) {
       U* const keys_to = bucket.arguments.keys_out + bucket.offset;
-      uint32_t* const indices_to = const_cast<uint32_t*>(bucket.indices());
+      uint32_t* const indices_to = kIndexed ? const_cast<uint32_t*>(bucket.indices()) : nullptr;
       for_each_item([&](int e) {
         keys_to[e * kThreads + thread] = order.bits(static_cast<U>(held[e]));
-        indices_to[e * kThreads + thread] = indices[e];
+        if constexpr (kIndexed) indices_to[e * kThreads + thread] = indices[e];
       });
     }
     return fate;
   }
 };
 
-template <class U, int kThreads, int kItems>
+template <class U, int kThreads, int kItems, bool kIndexed>
 __global__ void __launch_bounds__(kThreads, bucket_blocks_per_sm(sizeof(U), kThreads, kItems))
     pulled_rows_kernel(const __grid_constant__ PulledArguments<U> all) {
-  using Rows = PulledRows<U, kThreads, kItems>;
+  using Rows = PulledRows<U, kThreads, kItems, kIndexed>;
   start_after_predecessor();
   extern __shared__ uint4 shared_memory[];
   __shared__ BucketNotes<typename Rows::Flat> notes;
@@ -200,14 +217,14 @@ __global__ void __launch_bounds__(kThreads, bucket_blocks_per_sm(sizeof(U), kThr
   if (pulled.size == 0) return;
   const BucketSpan<U> bucket(all.buckets, blockIdx.x, pulled.size, pulled.all_equal, pulled.row * all.buckets.length + pulled.begin);
   if (bucket.all_equal) {
-    const PulledOutput<U> output{bucket.arguments.keys_out + bucket.offset, bucket.arguments.indices_wide + bucket.offset};
-    pulled.for_each(Rows::kCapacity, [&](uint32_t slot, U key, uint32_t index) { output.store(slot, key, index); });
+    const PulledOutput<U, kIndexed> output(bucket);
+    pulled.template for_each<kIndexed>(Rows::kCapacity, [&](uint32_t slot, U key, uint32_t index) { output.store(slot, key, index); });
   } else if (bucket.size > Rows::kCapacity) {
     U* const keys_to = bucket.arguments.keys_out + bucket.offset;
-    uint32_t* const indices_to = const_cast<uint32_t*>(bucket.indices());
-    pulled.for_each(Rows::kCapacity, [&](uint32_t slot, U key, uint32_t index) {
+    uint32_t* const indices_to = kIndexed ? const_cast<uint32_t*>(bucket.indices()) : nullptr;
+    pulled.template for_each<kIndexed>(Rows::kCapacity, [&](uint32_t slot, U key, uint32_t index) {
       keys_to[slot] = key;
-      indices_to[slot] = index;
+      if constexpr (kIndexed) indices_to[slot] = index;
     });
     if (threadIdx.x == 0) note_for_rest(all.buckets, bucket.number);
   } else {

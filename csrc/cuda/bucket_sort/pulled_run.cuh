@@ -42,8 +42,11 @@ template <class U, int kThreads, int kItems>
 cudaError_t launch_pulled_shape(const PulledArguments<U>& arguments, const PulledBucketsPlan& plan, cudaStream_t stream) {
   const BucketArguments<U>& buckets = arguments.buckets;
   constexpr int kBytes = bucket_shared_bytes(sizeof(U), kThreads, kItems);
-  const cudaError_t error = launch_pulled_kernel<pulled_rows_kernel<U, kThreads, kItems>>(buckets.rows * buckets.buckets_per_row, kThreads,
-                                                                                          kBytes, kBytes, arguments, plan.device, stream);
+  const int64_t blocks = buckets.rows * buckets.buckets_per_row;
+  const cudaError_t error = plan.indexed() ? launch_pulled_kernel<pulled_rows_kernel<U, kThreads, kItems, true>>(
+                                                 blocks, kThreads, kBytes, kBytes, arguments, plan.device, stream)
+                                           : launch_pulled_kernel<pulled_rows_kernel<U, kThreads, kItems, false>>(
+                                                 blocks, kThreads, kBytes, kBytes, arguments, plan.device, stream);
   return error != cudaSuccess ? error : launch_listed_buckets(buckets, plan.device, stream);
 }
 
