@@ -83,7 +83,7 @@ class PackedResult {
   void* tensor_data_;
   void* data_;
   std::optional<Tensor> copy_;
-  StridedRows layout_;
+  const StridedRows& layout_;
   int element_bytes_;
   int packed_bytes_;
 };

@@ -70,9 +70,9 @@ struct PreparedSort {
 
 // `key` is how the kernels see the dtype.
 inline PreparedSort prepare_sort(const Tensor& self, const SortRequest& request, const KeyType& key) {
-  PreparedSort prepared;
   const std::vector<int64_t> sizes = sizes_of(self);
-  prepared.layout = make_row_layout(sizes, strides_of(self), wrap_dim(request.dim, static_cast<int64_t>(sizes.size())));
+  const int64_t dim = wrap_dim(request.dim, static_cast<int64_t>(sizes.size()));
+  PreparedSort prepared{make_row_layout(sizes, strides_of(self), dim), {}, {}};
   SortProblem& problem = prepared.problem;
   problem.key = key;
   problem.descending = request.descending;
