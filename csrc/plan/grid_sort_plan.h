@@ -48,9 +48,8 @@ struct GridSortPlan {
   int piece_samples = 0;
   int blocks = 0;  // all resident
   int shared_bytes = 0;
-  bool dependent_launch = false;  // the device can start a kernel's blocks while its predecessor ends
-  int shared_limit = 0;           // one value for every launch on a device, so that concurrent callers agree
-  int64_t samples_offset = 0;     // in the workspace, in bytes; the words are at its beginning
+  int shared_limit = 0;        // one value for every launch on a device, so that concurrent callers agree
+  int64_t samples_offset = 0;  // in the workspace, in bytes; the words are at its beginning
   int64_t splitters_offset = 0;
   int64_t table_offset = 0;  // by_partition
   int64_t overflow_offset = 0;
@@ -235,7 +234,6 @@ inline GridSortPlan plan_grid_sort(const SortProblem& problem, const DeviceTrait
   }
   plan.items = chosen->items;
   plan.words = plan.by_partition ? GridWords::kPackedBuckets : words_of(*chosen, problem.key.bytes);
-  plan.dependent_launch = traits.compute_major >= 9;
   if (!set_grid_bucket_capacity(plan, 2 * chosen->threads * chosen->items)) return plan;
   plan.shared_bytes = plan.by_partition ? partition_shared_bytes(*chosen, plan.tiles_per_row)
                                         : shared_bytes(*chosen, problem.key.bytes, plan.tiles_per_row);

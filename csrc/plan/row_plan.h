@@ -30,11 +30,10 @@ struct RowPlan {
   int threads = 0;        // to a block
   bool far_keys = false;  // kBlock: keys are not kept in shared memory but read again from where they came
   int64_t rows_per_block = 0;
-  int64_t blocks = 0;             // in all; above 2^31 - 1 the launcher makes several launches
-  int shared_bytes = 0;           // dynamic, per block
-  int shared_limit = 0;           // the most a block of this device may use: one value for every launch, so that concurrent callers agree
-  bool dependent_launch = false;  // the device can start a kernel's blocks while its predecessor ends
-  int64_t workspace_bytes = 0;    // none of the kernels needs any
+  int64_t blocks = 0;           // in all; above 2^31 - 1 the launcher makes several launches
+  int shared_bytes = 0;         // dynamic, per block
+  int shared_limit = 0;         // the most a block of this device may use: one value for every launch, so that concurrent callers agree
+  int64_t workspace_bytes = 0;  // none of the kernels needs any
   // kBlock: where rows can be sorted by clusters of kRowClusterBlocks blocks (compute capability 9.0, and kernels compiled for it), they
   // are, with so many threads to a block; the fields above say what is done elsewhere. 0: not.
   int cluster_threads = 0;
@@ -133,7 +132,6 @@ inline RowPlan lanes_plan(row_shapes::LaneShape shape, const SortProblem& proble
   int warps_per_block = row_shapes::kWarpsPerBlock;
   while (warps_per_block > 1 && warps < static_cast<int64_t>(warps_per_block) * traits.sm_count) warps_per_block /= 2;
   plan.kernel = RowKernel::kRegisters;
-  plan.dependent_launch = traits.compute_major >= 9;
   plan.lanes = shape.lanes;
   plan.items = shape.items;
   plan.threads = warps_per_block * 32;
@@ -166,7 +164,6 @@ inline RowPlan block_plan(int threads, int items, bool far_keys, const SortProbl
   RowPlan plan;
   plan.far_keys = far_keys;
   plan.kernel = RowKernel::kBlock;
-  plan.dependent_launch = traits.compute_major >= 9;
   plan.items = items;
   plan.threads = threads;
   plan.rows_per_block = 1;

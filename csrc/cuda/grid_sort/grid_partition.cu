@@ -11,7 +11,7 @@ cudaError_t launch_shape(const GridPartitionArguments& arguments, const GridSort
   const cudaError_t status = allow_shared_memory(grid_partition_kernel<kThreads, kItems>, plan.shared_limit, prepared);
   if (status != cudaSuccess) return status;
   return launch_after_predecessor<grid_partition_kernel<kThreads, kItems>>(
-      arguments, {static_cast<unsigned>(plan.blocks), plan.threads, plan.shared_bytes, plan.dependent_launch, true}, stream);
+      arguments, {static_cast<unsigned>(plan.blocks), plan.threads, plan.shared_bytes, true, true}, stream);
 }
 
 }  // namespace

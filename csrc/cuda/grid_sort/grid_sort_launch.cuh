@@ -17,7 +17,7 @@ cudaError_t launch_grid_sort_shape(GridSortArguments<Word> arguments, const Grid
   const cudaError_t status = allow_shared_memory(kernel, plan.shared_limit, prepared);
   if (status != cudaSuccess) return status;
   return launch_after_predecessor<grid_sort_kernel<Word, kThreads, kItems, kWords>>(
-      arguments, {static_cast<unsigned>(plan.blocks), plan.threads, plan.shared_bytes, plan.dependent_launch, true}, stream);
+      arguments, {static_cast<unsigned>(plan.blocks), plan.threads, plan.shared_bytes, true, true}, stream);
 }
 
 template <class Word>

@@ -16,8 +16,8 @@ cudaError_t launch_block_shape(const RowArguments<U>& arguments, const RowPlan& 
   // Always the device's whole allowance: another thread may be between this call and its own launch.
   const cudaError_t status = allow_shared_memory(block_rows_kernel<U, kItems, kFarKeys>, plan.shared_limit, prepared);
   if (status != cudaSuccess) return status;
-  return launch_after_predecessor<block_rows_kernel<U, kItems, kFarKeys>>(
-      arguments, {blocks, plan.threads, plan.shared_bytes, plan.dependent_launch}, stream);
+  return launch_after_predecessor<block_rows_kernel<U, kItems, kFarKeys>>(arguments, {blocks, plan.threads, plan.shared_bytes, true},
+                                                                          stream);
 }
 
 template <class U>

@@ -8,7 +8,7 @@ namespace {
 
 template <class U, int kThreads>
 cudaError_t launch_cluster_shape(const RowArguments<U>& arguments, const RowPlan& plan, cudaStream_t stream) {
-  LaunchShape shape{static_cast<unsigned>(arguments.rows * kRowClusterBlocks), kThreads, plan.cluster_shared_bytes, plan.dependent_launch};
+  LaunchShape shape{static_cast<unsigned>(arguments.rows * kRowClusterBlocks), kThreads, plan.cluster_shared_bytes, true};
   shape.cluster = kRowClusterBlocks;
   return launch_after_predecessor<cluster_rows_kernel<U, kThreads>>(arguments, shape, stream);
 }

@@ -8,8 +8,8 @@ namespace gpusort {
 
 template <class U, int kLanes, int kItems>
 cudaError_t launch_register_shape(const RowArguments<U>& arguments, const RowPlan& plan, unsigned blocks, cudaStream_t stream) {
-  return launch_after_predecessor<register_rows_kernel<U, kLanes, kItems>>(
-      arguments, {blocks, plan.threads, plan.shared_bytes, plan.dependent_launch}, stream);
+  return launch_after_predecessor<register_rows_kernel<U, kLanes, kItems>>(arguments, {blocks, plan.threads, plan.shared_bytes, true},
+                                                                           stream);
 }
 
 template <class U>
