@@ -44,7 +44,7 @@ bool waits_on_current_device() {
     int major = 0;
     cudaFuncAttributes attributes = {};
     if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) return std::nullopt;
-    if (cudaFuncGetAttributes(&attributes, kKernel) != cudaSuccess) return std::nullopt;
+    if (cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kKernel)) != cudaSuccess) return std::nullopt;
     return major >= 9 && attributes.ptxVersion >= 90;
   });
 }
