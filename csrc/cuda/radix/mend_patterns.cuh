@@ -5,7 +5,9 @@
 // counting has listed them: their numbers are sorted by a bitonic network (Batcher, "Sorting networks and their applications", 1968), and
 // they are read again. Else all of the share is read again, and its zeros and NaNs are gathered, tile by tile.
 //
-// Blocks may start before the runs are written, and write only after that.
+// Blocks may start before the runs are written, and write only after that. What they read before, the row and what the counting and the
+// numbering have found, was complete when the kernel that writes the runs began; it is read past the L1 cache, which may hold what was
+// there in an earlier sort.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -58,14 +60,14 @@ struct MendBlock {
     const int64_t first = int64_t{window} * kKeysPerVector - (shares.head == 0 ? 0 : kKeysPerVector - shares.head);
     const uint16_t* at = shares.row + first;
     if (first >= 0 && first + kKeysPerVector <= arguments.length) {
-      keys = __ldcs(reinterpret_cast<const uint4*>(at));
+      keys = __ldcg(reinterpret_cast<const uint4*>(at));
       return 0xff;
     }
     uint32_t words[4] = {0, 0, 0, 0}, valid = 0;
 #pragma unroll
     for (int i = 0; i < kKeysPerVector; ++i) {
       if (first + i < 0 || first + i >= arguments.length) continue;
-      words[i / 2] |= static_cast<uint32_t>(at[i]) << i % 2 * 16;
+      words[i / 2] |= static_cast<uint32_t>(__ldcg(at + i)) << i % 2 * 16;
       valid |= 1u << i;
     }
     keys = make_uint4(words[0], words[1], words[2], words[3]);
@@ -120,7 +122,7 @@ struct MendBlock {
     for (uint32_t i = thread; i < size; i += kMendThreads) {
       uint32_t window = ~0u;  // after all others
       if (i < listed)
-        window = vectors[i] + before;
+        window = __ldcg(vectors + i) + before;
       else if (i < count)
         window = has_head && i == listed ? 0 : shares.vectors + before;
       memory.list[i] = window;
@@ -234,15 +236,17 @@ __global__ void __launch_bounds__(kMendThreads, 1) mend_patterns_kernel(const __
   __shared__ __align__(16) MendMemory memory;
   const ClassFindings& findings = arguments.findings;
   uint32_t zeros = 0, nans = 0;
-  if (arguments.control->codes_meet != 0) {
+  if (__ldcg(&arguments.control->codes_meet) != 0) {
     for (uint32_t block = threadIdx.x; block < blockIdx.x; block += kMendThreads) {
-      zeros += findings.counts[block].x;
-      nans += findings.counts[block].y;
+      const uint2 counts = __ldcg(findings.counts + block);
+      zeros += counts.x;
+      nans += counts.y;
     }
-    const uint2 own = findings.counts[blockIdx.x];
+    const uint2 own = __ldcg(findings.counts + blockIdx.x);
     if (own.x + own.y != 0) {
-      const uint32_t listed = findings.listed[blockIdx.x];
-      MendBlock block{arguments, memory, {arguments.control->class_begin[0], arguments.control->class_begin[1]}};
+      const uint32_t listed = __ldcg(findings.listed + blockIdx.x);
+      const uint32_t* const class_begin = arguments.control->class_begin;
+      MendBlock block{arguments, memory, {__ldcg(class_begin), __ldcg(class_begin + 1)}};
       uint32_t total;
       block_exclusive_scan(zeros, total, memory.scans[0]);
       block.begin[0] += total;
