@@ -1,7 +1,8 @@
 """What an eager call of a small sort costs the host: microseconds per call, ours and torch's, written to results/<gpu>/host_overhead.json.
 
 The host's clock around a batch of calls without synchronisation; the device is idle before each batch, and batches are short enough that
-its queue never fills, so that the host never waits for it. Median over batches.
+its queue never fills, so that the host never waits for it. Median and least over batches, which all calls take by turns: what else the
+host does for a while then slows them all, and not the first ones alone.
 
     python -m benchmarks.host_overhead [--length 1024]
 """
@@ -21,23 +22,24 @@ CALLS_PER_BATCH = 100
 BATCHES = 51
 
 
-def host_us(call, synchronize, batches=BATCHES, calls=CALLS_PER_BATCH, clock=time.perf_counter):
-    """(median microseconds of the host per call, spread over the batches), after one batch of warm-up."""
-    samples = []
+def host_us(functions, synchronize, batches=BATCHES, calls=CALLS_PER_BATCH, clock=time.perf_counter):
+    """For each function the microseconds of the host per call, one number for each batch, after one batch of warm-up."""
+    samples = [[] for _ in functions]
     gc_was_on = gc.isenabled()
     gc.disable()
     try:
         for _ in range(batches + 1):
-            synchronize()
-            start = clock()
-            for _ in range(calls):
-                call()
-            samples.append((clock() - start) * 1e6 / calls)
+            for function, times in zip(functions, samples):
+                synchronize()
+                start = clock()
+                for _ in range(calls):
+                    function()
+                times.append((clock() - start) * 1e6 / calls)
     finally:
         if gc_was_on:
             gc.enable()
     synchronize()
-    return harness.summarise(samples[1:])
+    return [times[1:] for times in samples]
 
 
 def calls_on(library, keys):
@@ -68,11 +70,13 @@ def main(arguments=None):
     environment = result_file.environment(options.device)
     keys = torch.randn(options.length, device=options.device).sort().values
     rows = []
-    for call, implementation, function in calls_on(library, keys):
-        us, spread = host_us(function, torch.cuda.synchronize if on_gpu else lambda: None)
+    calls = calls_on(library, keys)
+    samples = host_us([function for _, _, function in calls], torch.cuda.synchronize if on_gpu else lambda: None)
+    for (call, implementation, _), times in zip(calls, samples):
+        (us, spread), least = harness.summarise(times), min(times)
         row = {"call": call, "impl": implementation, "dtype": "float32", "length": options.length}
-        rows.append(row | {"host_us": round(us, 2), "spread": round(spread, 4)})
-        print(f"{implementation:8} {call:14} float32 {options.length}: {us:7.2f} us per call on the host, spread {spread:.1%}")
+        rows.append(row | {"host_us": round(us, 2), "least_us": round(least, 2), "spread": round(spread, 4)})
+        print(f"{implementation:8} {call:14} float32 {options.length}: {us:7.2f} us on the host, least {least:.2f}, spread {spread:.1%}")
     path = options.output or (result_file.default_path(environment["gpu"], "host_overhead.json") if on_gpu else None)
     if path:
         result_file.write(path, {"environment": environment, "rows": rows})

@@ -96,10 +96,12 @@ def test_wall_timer_rotates_over_the_input_sets():
     assert timer.last_set == 1
 
 
-def test_host_overhead_divides_a_batch_by_its_calls():
-    ticks = iter(range(100))
-    us, spread = host_overhead.host_us(lambda: None, lambda: None, batches=3, calls=10, clock=lambda: next(ticks))
-    assert (us, spread) == (1e5, 0.0)
+def test_host_overhead_divides_a_batch_by_its_calls_and_takes_turns():
+    ticks, order = iter(range(100)), []
+    functions = [lambda: order.append("a"), lambda: order.append("b")]
+    samples = host_overhead.host_us(functions, lambda: None, batches=3, calls=10, clock=lambda: next(ticks))
+    assert samples == [[1e5] * 3] * 2
+    assert "".join(order) == ("a" * 10 + "b" * 10) * 4
 
 
 # ---- comparison of results
