@@ -36,11 +36,11 @@ struct KeyShares {
 
 // Zeroed before the first kernel.
 struct CountingControl {
-  uint32_t runs;            // patterns that were counted
-  uint32_t nan_patterns;    // those of NaNs among them
-  uint32_t codes_meet;      // patterns of one code were counted: both zeros, or several NaNs
-  uint32_t class_begin[2];  // where zeros and NaNs begin in the sorted row
-  uint32_t unused;
+  uint32_t runs;                                              // patterns that were counted
+  uint32_t nan_patterns;                                      // those of NaNs among them
+  uint32_t codes_meet;                                        // patterns of one code were counted: both zeros, or several NaNs
+  uint32_t class_begin[2];                                    // where zeros and NaNs begin in the sorted row
+  uint32_t ticket;                                            // the next block of the numbering
   unsigned long long block_sums[kPatterns / kNumberThreads];  // of the numbering: keys, runs << 32, kSumKnown
 };
 

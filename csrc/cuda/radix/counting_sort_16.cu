@@ -46,14 +46,14 @@ struct NumberArguments {
 using Pair = unsigned long long;  // keys, and in the upper half runs
 constexpr Pair kSumKnown = Pair{1} << 63;
 
-// Every block publishes its sum and waits for those of the blocks before it, which have been started before.
-__device__ __forceinline__ Pair sum_of_blocks_before(unsigned long long* sums, Pair own_sum, Pair (&halves)[2]) {
+// Every block publishes its sum and waits for those of the blocks before it, which have taken their tickets and so are running.
+__device__ __forceinline__ Pair sum_of_blocks_before(unsigned long long* sums, uint32_t block, Pair own_sum, Pair (&halves)[2]) {
   volatile unsigned long long* published = sums;
   static_assert(kNumberBlocks <= 64, "two warps look");
-  if (threadIdx.x == 0) published[blockIdx.x] = own_sum | kSumKnown;
+  if (threadIdx.x == 0) published[block] = own_sum | kSumKnown;
   if (threadIdx.x < 64) {
     Pair sum = 0;
-    if (threadIdx.x < blockIdx.x) {
+    if (threadIdx.x < block) {
       do {
         sum = published[threadIdx.x];
       } while ((sum & kSumKnown) == 0);
@@ -66,19 +66,23 @@ __device__ __forceinline__ Pair sum_of_blocks_before(unsigned long long* sums, P
 }
 
 __global__ void __launch_bounds__(kNumberThreads) number_runs_kernel(const __grid_constant__ NumberArguments arguments) {
-  start_after_predecessor();
   __shared__ BlockScanStorage<Pair> storage;
   __shared__ Pair halves[2];
+  __shared__ uint32_t ticket;
+  if (threadIdx.x == 0) ticket = atomicAdd(&arguments.control->ticket, 1u);  // cleared before the counting began
+  start_after_predecessor();
+  __syncthreads();
+  const uint32_t block = ticket;
   const KeyOrder<uint16_t>& order = arguments.order;
   CountingControl* control = arguments.control;
-  const uint32_t place = blockIdx.x * kNumberThreads + threadIdx.x;
+  const uint32_t place = block * kNumberThreads + threadIdx.x;
   const uint16_t pattern = arguments.pattern(place), ordered = arguments.ordered(place), zero = order.zero;
   const uint32_t count = arguments.counts[pattern];
   const bool counted = count != 0;
   const Pair own = static_cast<Pair>(counted) << 32 | count;
   Pair total;
   const Pair before_in_block = block_exclusive_scan(own, total, storage);
-  const Pair begin = sum_of_blocks_before(control->block_sums, total, halves) + before_in_block, end = begin + own;
+  const Pair begin = sum_of_blocks_before(control->block_sums, block, total, halves) + before_in_block, end = begin + own;
   if (counted) {
     const uint32_t run = static_cast<uint32_t>(begin >> 32);
     arguments.ends[run] = static_cast<uint32_t>(end);
