@@ -187,7 +187,7 @@ inline SortExplanation explain_half_sort(const SortProblem& problem, const HalfS
                     {"partition by the high byte", plan.first_grid, shape.threads, shape.tile_items(), shared_bytes, records, output}};
     return result;
   }
-  const HalfShape low = half_shape(HalfStep::kLow), high = half_shape(HalfStep::kHigh);
+  const HalfShape low = half_shape(HalfStep::kLow), high = half_last_shape(plan.last_threads);
   result.note = "decided on the device: few patterns take one pass from the keys to the outputs, sorted rows are copied";
   result.steps = {
       {"count digits", plan.histogram_grid, 1024, 0, kHalfHistogramSharedBytes, input, 0},

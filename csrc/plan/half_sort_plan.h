@@ -1,9 +1,9 @@
 // Plans the sort of one row of 16-bit keys with their indices (cuda/radix/half_sort.h). Pure: shapes in, numbers out.
 //
-// As many keys as one tile to an SM holds are sorted in one launch, all blocks resident. More take a histogram and two passes, a partition
-// by the low byte and one by the high byte of the codes, or one pass by pattern where there are few patterns. Between the partitions an
-// element takes 6 bytes, its index and its key as it is; tables take 2 to 4 KB for a tile: 6.2 bytes an element in all. GPUs whose blocks
-// have too little shared memory sort by the slots of radix_plan.h.
+// As many keys as one tile of 16 K to an SM holds are sorted in one launch, all blocks resident. More take a histogram and two passes, a
+// partition by the low byte and one by the high byte of the codes, or one pass by pattern where there are few patterns. Between the
+// partitions an element takes 6 bytes, its index and its key as it is; tables take 2 to 4 KB for a tile: 6.2 bytes an element in all. GPUs
+// whose blocks have too little shared memory sort by the slots of radix_plan.h.
 #pragma once
 
 #include <algorithm>
@@ -39,9 +39,17 @@ constexpr HalfShape half_shape(HalfStep step) {
   }
 }
 
-// What a tile of the one launch may have, for both its partitions. H200, 2^20 float16: 27 us, by passes 37; 2^22: 76 us, 107.
+// The last pass has blocks of twice the threads, with tiles of the same length, for rows below this length: a block has few tiles then, and
+// the first and the last are sooner done. H200, 2^24 int16: zipf 265 us by 1024 threads and 274 by 512, runs 258 and 265; 2^26 as above.
+constexpr int64_t kMinLengthOfFewThreads = int64_t{1} << 25;
+constexpr HalfShape half_last_shape(int threads) {
+  return {threads, static_cast<int>(half_shape(HalfStep::kHigh).tile_items() / threads)};
+}
+
+// What a tile of the one launch may have, for both its partitions. H200, 2^20 float16: 27 us, by passes 37. Tiles of 32 items a thread
+// would take 2^22 keys too, but in 75 to 87 us, by passes 60 to 73.
 constexpr int kHalfGridThreads = 1024;
-constexpr int kHalfGridItems[] = {8, 16, 32};
+constexpr int kHalfGridItems[] = {8, 16};
 
 // From this length on the partition by the low byte keeps ranks (cuda/radix/half_tile.cuh), the way to find them being chosen by the tile
 // before. H200, 2^26 in all: random bits 775 us with and 806 without, runs 820 and 809; but a block's first tile is chosen by none, and of
@@ -59,6 +67,9 @@ constexpr int half_shared_bytes(HalfStep step, HalfShape shape) {
   return half_record_offset(step, shape.threads) + static_cast<int>(shape.tile_items()) * (step == HalfStep::kHigh ? 6 : 4);
 }
 
+static_assert(half_shared_bytes(HalfStep::kHigh, {kHalfGridThreads, 16}) <= half_shared_bytes(HalfStep::kLow, half_shape(HalfStep::kLow)),
+              "the one launch, and the last pass by 1024 threads, fit where the passes do");
+
 // Three tables of counters with a bank for each lane, and a set of patterns.
 constexpr int kHalfHistogramSharedBytes = 3 * kHalfBins * 32 * 4 + kPatternWords * 5 + 256;
 
@@ -68,7 +79,8 @@ struct HalfSortPlan {
   int64_t tiles[3] = {0, 0, 0};  // by HalfStep
   bool keeps_ranks = false;      // the partition by the low byte keeps the ranks of its counts
   int histogram_grid = 0;
-  int first_grid = 0;  // the partition by the low byte or by pattern, or the one launch
+  int first_grid = 0;    // the partition by the low byte or by pattern, or the one launch
+  int last_threads = 0;  // of a block of the last pass
   int last_grid = 0;
 
   // Byte offsets into the workspace, each a multiple of 256; control words come first. What the other way needs is not there: 0.
@@ -101,8 +113,7 @@ inline HalfSortPlan plan_half_sort(const SortProblem& problem, const DeviceTrait
   };
   for (int items : kHalfGridItems) {
     const HalfShape shape = {kHalfGridThreads, items};
-    const bool fits = half_shared_bytes(HalfStep::kHigh, shape) <= device.shared_bytes_per_block;
-    if (plan.grid_items == 0 && fits && problem.length <= shape.tile_items() * device.sm_count) plan.grid_items = items;
+    if (plan.grid_items == 0 && problem.length <= shape.tile_items() * device.sm_count) plan.grid_items = items;
   }
   if (plan.grid_items != 0) {
     const int64_t tiles = ceil_div(problem.length, HalfShape{kHalfGridThreads, plan.grid_items}.tile_items());
@@ -120,6 +131,7 @@ inline HalfSortPlan plan_half_sort(const SortProblem& problem, const DeviceTrait
     constexpr int64_t kHistogramKeys = 4096;  // of a block at least
     plan.histogram_grid = grid(ceil_div(problem.length, kHistogramKeys));
     plan.first_grid = grid(first_tiles);
+    plan.last_threads = problem.length < kMinLengthOfFewThreads ? 1024 : 512;
     plan.last_grid = grid(tiles(HalfStep::kHigh));
     constexpr int64_t kTableBytes = kHalfBins * 4;
     plan.bins_offset = take(3 * kTableBytes);

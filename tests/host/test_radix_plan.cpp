@@ -183,6 +183,7 @@ void check_half_sort(const SortProblem& problem, const DeviceTraits& device, con
       const int grid = step == HalfStep::kHigh ? sort.last_grid : sort.first_grid;
       CHECK(grid == std::min<int64_t>(device.sm_count, std::max(tiles, int64_t{grid})));
       CHECK(half_shared_bytes(step, half_shape(step)) <= device.shared_bytes_per_block);
+      CHECK(half_shared_bytes(HalfStep::kHigh, half_last_shape(sort.last_threads)) <= device.shared_bytes_per_block);
       const int64_t table = sort.look_back_offset[step == HalfStep::kHigh];
       CHECK(table + tiles * 1024 <= (step == HalfStep::kHigh ? sort.indices_offset : sort.look_back_offset[1]));
     }
@@ -354,9 +355,11 @@ void check_half_sort_choice() {
   DeviceTraits device;
   auto grid_items = [&](int64_t length) { return plan_radix_sort(make_problem(2, 1, length, true, 8), device).half_sort.grid_items; };
   CHECK(grid_items(1 << 20) == 8 && grid_items(132 * 8192) == 8 && grid_items(132 * 8192 + 1) == 16);
-  CHECK(plan_radix_sort(make_problem(2, 1, 1 << 26, true, 8), device).half_sort.keeps_ranks);
-  CHECK(!plan_radix_sort(make_problem(2, 1, 1 << 25, true, 8), device).half_sort.keeps_ranks);
-  CHECK(grid_items(132 * 32768) == 32 && grid_items(132 * 32768 + 1) == 0);
+  auto plan_of = [&](int64_t length) { return plan_radix_sort(make_problem(2, 1, length, true, 8), device).half_sort; };
+  CHECK(plan_of(1 << 26).keeps_ranks && !plan_of((1 << 26) - 1).keeps_ranks);
+  CHECK(plan_of(1 << 25).last_threads == 512 && plan_of((1 << 25) - 1).last_threads == 1024);
+  CHECK(half_last_shape(512).tile_items() == half_last_shape(1024).tile_items());
+  CHECK(grid_items(132 * 16384) == 16 && grid_items(132 * 16384 + 1) == 0);
   SortProblem problem = make_problem(2, 1, 1 << 22, true, 8);
   device.shared_bytes_per_block = 166912;
   const RadixPlan plan = plan_radix_sort(problem, device);

@@ -15,7 +15,7 @@ struct HalfControl {
   uint32_t unsorted;      // some key is smaller than the one before it
   uint32_t few;           // the sample has at most kMostPatterns patterns
   uint32_t missing;       // some key has none of these
-  uint32_t tickets[2];    // the next tile of each pass
+  uint32_t tickets[3];    // the next tile, by HalfStep
   uint32_t mended_tiles;  // whose order the verification found wrong, for tests
 };
 
@@ -44,16 +44,19 @@ struct HalfArguments {
 
 __device__ __forceinline__ HalfMode half_mode(const HalfArguments& arguments) {
   if (arguments.called_off != nullptr && *arguments.called_off != 0) return HalfMode::kCalledOff;
-  const HalfControl& control = *arguments.control;
-  if (control.unsorted == 0) return HalfMode::kCopy;
-  return control.few != 0 && control.missing == 0 ? HalfMode::kFewPatterns : HalfMode::kTwoPasses;
+  const HalfControl* control = arguments.control;
+  const uint32_t unsorted = __ldcg(&control->unsorted), few = __ldcg(&control->few), missing = __ldcg(&control->missing);
+  if (unsorted == 0) return HalfMode::kCopy;
+  return few != 0 && missing == 0 ? HalfMode::kFewPatterns : HalfMode::kTwoPasses;
 }
 
-cudaError_t launch_half_histogram(const HalfArguments& arguments, int grid, cudaStream_t stream);
+// Two kernels: cleared_bytes from the control words on are cleared first.
+cudaError_t launch_half_histogram(const HalfArguments& arguments, int64_t cleared_bytes, int grid, cudaStream_t stream);
 
 // `keeps_ranks`: see HalfTile.
 cudaError_t launch_half_first(const HalfArguments& arguments, bool keeps_ranks, int grid, cudaStream_t stream);
-cudaError_t launch_half_last(const HalfArguments& arguments, int grid, cudaStream_t stream);
+// `threads`: of a block.
+cudaError_t launch_half_last(const HalfArguments& arguments, int threads, int grid, cudaStream_t stream);
 
 // The one launch: a block to each tile of `items` a thread.
 cudaError_t launch_half_grid(const HalfArguments& arguments, int items, int grid, cudaStream_t stream);

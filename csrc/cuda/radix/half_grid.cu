@@ -21,9 +21,6 @@ namespace cg = cooperative_groups;
 template <class Tile>
 struct HalfGridTile : Tile {
   using Tile::arguments;
-  using Tile::kCommon;
-  using Tile::kCommonFound;
-  using Tile::kCommonItems;
   using Tile::kGroup;
   using Tile::kGroups;
   using Tile::kHigh;
@@ -31,7 +28,6 @@ struct HalfGridTile : Tile {
   using Tile::kThreads;
   using Tile::kTileItems;
   using Tile::kUnit;
-  using Tile::kVotes;
   using Tile::kWarps;
   using Tile::kWarpSums;
   using Tile::lane;
@@ -73,8 +69,7 @@ struct HalfGridTile : Tile {
   // Keys that are loaded.
   __device__ __forceinline__ void count() {
     if (thread == 0) {
-      store_shared(shared + kVotes, 0);
-      store_shared(shared + kCommon, 0);
+      Tile::clear_findings(0);
     }
     Tile::clear_histogram();
     __syncthreads();
@@ -111,7 +106,7 @@ struct HalfGridTile : Tile {
 #pragma unroll
       for (int h = 0; h < kWarps; ++h) total += load_shared(column(h));
       counts_of(blockIdx.x)[thread] = static_cast<uint16_t>(total);
-      if (total > kTileItems / 32 * kCommonItems) raise_shared(shared + kCommon, thread * 4 | kCommonFound);
+      Tile::note_common(total, 0);
     }
     return total;
   }
@@ -259,7 +254,6 @@ cudaError_t launch_half_grid(const HalfArguments& arguments, int items, int grid
   switch (items) {
     case kHalfGridItems[0]: return launch_items<kHalfGridItems[0]>(arguments, grid, stream);
     case kHalfGridItems[1]: return launch_items<kHalfGridItems[1]>(arguments, grid, stream);
-    case kHalfGridItems[2]: return launch_items<kHalfGridItems[2]>(arguments, grid, stream);
     default: return cudaErrorInvalidValue;
   }
 }

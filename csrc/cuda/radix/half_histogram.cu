@@ -1,11 +1,14 @@
 // The first read of the sort of 16-bit keys with indices (half_sort.h).
 //
+// Its control words and bins are cleared by a small kernel, on whose end it waits before it adds to them.
+//
 // Every lane counts in a bank of its own, so the atomics of a warp never meet, whatever the data. The sample is the same in all blocks, so
 // all come to the same set of patterns without a word between them.
 #include <cuda_runtime.h>
 
 #include <atomic>
 
+#include "../primitives/dependent_launch.cuh"
 #include "../primitives/kernel_setup.h"
 #include "half_arguments.h"
 #include "half_patterns.cuh"
@@ -78,12 +81,14 @@ struct HalfCounter {
     const uint32_t end = static_cast<uint32_t>(static_cast<uint64_t>(vectors) * (blockIdx.x + 1) / gridDim.x);
     const uint4* aligned = reinterpret_cast<const uint4*>(arguments.keys_in + head);
     uint32_t v = begin + threadIdx.x;
-    for (; v + (kBatch - 1) * kThreads < end; v += kBatch * kThreads) {
+    const uint32_t last = 31 - threadIdx.x % 32 + (kBatch - 1) * kThreads;  // from v to the last of the warp
+    for (; v + last < end; v += kBatch * kThreads) {
       uint4 batch[kBatch];
 #pragma unroll
       for (int b = 0; b < kBatch; ++b) batch[b] = __ldcs(aligned + v + b * kThreads);
 #pragma unroll
       for (int b = 0; b < kBatch; ++b) count_vector(batch[b], head + (v + b * kThreads) * kPerVector);
+      unsorted = __any_sync(~0u, unsorted);  // then no lane compares any more
     }
     for (; v < end; v += kThreads) count_vector(__ldcs(aligned + v), head + v * kPerVector);
     if (blockIdx.x != 0) return;
@@ -115,9 +120,24 @@ __device__ __forceinline__ void count_and_report(const HalfArguments& arguments,
   counter.report(shared);
 }
 
+struct Cleared {
+  uint4* vectors = nullptr;
+  uint32_t count = 0;
+};
+
+// What the histogram adds to. A kernel instead of a memset, so that the histogram takes its sample meanwhile. It begins when all that came
+// before it has ended, so the histogram may read keys and clear tables without waiting.
+__global__ void half_clear_kernel(const __grid_constant__ Cleared cleared) {
+  let_successor_start();
+  for (uint32_t i = threadIdx.x; i < cleared.count; i += blockDim.x) cleared.vectors[i] = make_uint4(0, 0, 0, 0);
+}
+
 __global__ void __launch_bounds__(kThreads, 1) half_histogram_kernel(const __grid_constant__ HalfArguments arguments) {
   extern __shared__ __align__(16) uint8_t memory[];
-  if (arguments.called_off != nullptr && *arguments.called_off != 0) return;
+  if (arguments.called_off != nullptr && *arguments.called_off != 0) {
+    wait_for_predecessor();
+    return;
+  }
   const uint32_t shared = shared_address(memory), thread = threadIdx.x;
   const PatternSet set(shared + kSet);
   uint32_t sample[kSamples];
@@ -132,7 +152,9 @@ __global__ void __launch_bounds__(kThreads, 1) half_histogram_kernel(const __gri
 #pragma unroll
   for (int k = 0; k < kSamples; ++k) set.add(sample[k]);
   __syncthreads();
-  if (set.count<kThreads>(shared + kSums) > kMostPatterns) {
+  const bool few = set.count<kThreads>(shared + kSums) <= kMostPatterns;
+  start_after_predecessor();  // control words and bins are clear
+  if (!few) {
     count_and_report<false>(arguments, shared);
     return;
   }
@@ -145,12 +167,15 @@ __global__ void __launch_bounds__(kThreads, 1) half_histogram_kernel(const __gri
 
 }  // namespace
 
-cudaError_t launch_half_histogram(const HalfArguments& arguments, int grid, cudaStream_t stream) {
+cudaError_t launch_half_histogram(const HalfArguments& arguments, int64_t cleared_bytes, int grid, cudaStream_t stream) {
   static std::atomic<uint64_t> prepared{0};
-  const cudaError_t error = allow_shared_memory(half_histogram_kernel, kHalfHistogramSharedBytes, prepared);
+  cudaError_t error = allow_shared_memory(half_histogram_kernel, kHalfHistogramSharedBytes, prepared);
   if (error != cudaSuccess) return error;
-  half_histogram_kernel<<<grid, kThreads, kHalfHistogramSharedBytes, stream>>>(arguments);
-  return cudaGetLastError();
+  const Cleared cleared{reinterpret_cast<uint4*>(arguments.control), static_cast<uint32_t>(cleared_bytes / 16)};
+  error = launch_after_predecessor<half_clear_kernel>(cleared, {1, 256, 0, false}, stream);
+  if (error != cudaSuccess) return error;
+  const LaunchShape shape = {static_cast<unsigned>(grid), kThreads, kHalfHistogramSharedBytes, true};
+  return launch_after_predecessor<half_histogram_kernel>(arguments, shape, stream);
 }
 
 }  // namespace gpusort

@@ -16,12 +16,9 @@
 
 namespace gpusort {
 
-template <class Tile>
+template <class Tile, int kLookBackWidth = 8>
 struct HalfPass : Tile {
   using Tile::arguments;
-  using Tile::kCommon;
-  using Tile::kCommonFound;
-  using Tile::kCommonItems;
   using Tile::kCounts;
   using Tile::kGroup;
   using Tile::kGroups;
@@ -33,7 +30,6 @@ struct HalfPass : Tile {
   using Tile::kThreads;
   using Tile::kTileItems;
   using Tile::kUnit;
-  using Tile::kVotes;
   using Tile::kWarps;
   using Tile::kWarpSums;
   using Tile::lane;
@@ -44,7 +40,7 @@ struct HalfPass : Tile {
   using typename Tile::Range;
   static constexpr int kPass = kHigh ? 1 : 0;
   static constexpr uint32_t kBins = kHalfBins;
-  static constexpr int kLookBackWidth = 4;
+  uint32_t tile = 0;  // that is loaded and counted, if there is one
   // Is the next tile counted between the stores of this one? H200, 2^26: patterns 396 us with and 445 without; the others take as long.
   static constexpr bool kCountsBetween = kPatterns;
 
@@ -81,7 +77,7 @@ struct HalfPass : Tile {
     for (int h = 0; h < kWarps; ++h) total += load_shared(column(h));
     if (tile != 0) publish_count(word, total);
     if (total > kTileItems / 2) store_shared(shared + kOneBin, 1);
-    if (total > kTileItems / 32 * kCommonItems) raise_shared(shared + kCommon + parity, thread * 4 | kCommonFound);
+    Tile::note_common(total, parity);
     return total;
   }
 
@@ -108,7 +104,7 @@ struct HalfPass : Tile {
     if (tile == 0) {  // the first tile starts from the bins: all later words are positions in the row
       uint32_t items = 0;
       if (thread < kBins) {
-        items = kPatterns ? load_shared(shared + kCounts + thread * 4) : arguments.bins[kPass * kBins + thread];
+        items = kPatterns ? load_shared(shared + kCounts + thread * 4) : __ldcg(arguments.bins + kPass * kBins + thread);
         before = sum_in_warp(items);
       }
       __syncthreads();
@@ -129,7 +125,7 @@ struct HalfPass : Tile {
   __device__ __forceinline__ void prepare_patterns() const {
     const PatternSet set(shared + Tile::kSet);
     const uint32_t table = shared + Tile::kBinOfPattern;
-    for (uint32_t i = thread; i < kPatternWords; i += kThreads) store_shared(set.bits + i * 4, arguments.patterns[i]);
+    for (uint32_t i = thread; i < kPatternWords; i += kThreads) store_shared(set.bits + i * 4, __ldcg(arguments.patterns + i));
     if (thread < kBins) store_shared(shared + kCounts + thread * 4, 0);
     __syncthreads();
     const uint32_t patterns = set.template count<kThreads>(shared + Tile::kScratch);
@@ -146,40 +142,45 @@ struct HalfPass : Tile {
       pattern = load_shared(table + thread * 4);
       const uint32_t code = Tile::code_of(pattern);
       for (uint32_t i = 0; i < patterns; ++i) bin += Tile::code_of(load_shared(table + i * 4)) < code ? 1 : 0;
-      add_shared(shared + kCounts + bin * 4, arguments.bins[2 * kBins + thread]);
+      add_shared(shared + kCounts + bin * 4, __ldcg(arguments.bins + 2 * kBins + thread));
     }
     __syncthreads();
     if (thread < patterns) store_shared(table + thread * 4, pattern << 16 | bin << 2);
     __syncthreads();
   }
 
-  __device__ __forceinline__ void run() {
-    uint32_t* ticket = arguments.control->tickets + kPass;
+  __device__ __forceinline__ uint32_t* ticket() const {
+    return arguments.control->tickets + static_cast<int>(Tile::kStep);
+  }
+
+  // Takes, loads and counts the first tile, if there is one. Needs a clear ticket and the input.
+  __device__ __forceinline__ void begin() {
     if (thread == kThreads - 1) {
-      store_shared(shared + kNextTile, atomicAdd(ticket, 1u));
+      store_shared(shared + kNextTile, atomicAdd(ticket(), 1u));
       store_shared(shared + kOneBin, 0);
-      for (uint32_t word = 0; word < 8; word += 4) {
-        store_shared(shared + kVotes + word, 0);
-        store_shared(shared + kCommon + word, 0);
-      }
+      Tile::clear_findings(0);
+      Tile::clear_findings(4);
     }
     __syncthreads();
-    uint32_t tile = warp_uniform(load_shared(shared + kNextTile));
+    tile = warp_uniform(load_shared(shared + kNextTile));
     if (tile >= tiles()) return;
     if constexpr (kPatterns) prepare_patterns();
     Tile::clear_histogram();
-    uint32_t parity = 0;
-    {
-      const Range range = Tile::range_of(tile);
+    const Range range = Tile::range_of(tile);
 #pragma unroll
-      for (int group = 0; group < kGroups; ++group) Tile::load_group(range, group);
-      Tile::count_tile(range, parity);
-    }
+    for (int group = 0; group < kGroups; ++group) Tile::load_group(range, group);
+    Tile::count_tile(range, 0);
     __syncthreads();
+  }
+
+  // All that follows. Needs clear tables and the bins.
+  __device__ __forceinline__ void run() {
+    if (tile >= tiles()) return;
+    uint32_t parity = 0;
     for (;;) {  // the tile is loaded and counted
       const Range range = Tile::range_of(tile);
       uint32_t next_tile = 0;
-      if (thread == kThreads - 1) next_tile = atomicAdd(ticket, 1u);
+      if (thread == kThreads - 1) next_tile = atomicAdd(ticket(), 1u);
       uint32_t total = 0, start = 0;
       uint32_t* word = arguments.look_back[kPass] + static_cast<uint64_t>(tile) * kBins + thread;
       if (thread < kBins) {
@@ -191,11 +192,8 @@ struct HalfPass : Tile {
         start = sum_over_warps(start) - total;
         place_bin(start);
       }
-      if (thread == kThreads - 1) {  // for the next tile, whose votes come after two barriers
-        store_shared(shared + kVotes + (parity ^ 4), 0);
-        store_shared(shared + kCommon + (parity ^ 4), 0);
-      }
-      __syncthreads();  // places in the tile are known
+      if (thread == kThreads - 1) Tile::clear_findings(parity ^ 4);  // for the next tile, whose votes come after two barriers
+      __syncthreads();                                               // places in the tile are known
       if (thread == kThreads - 1) {
         store_shared(shared + kNextTile, next_tile);
         const bool one_bin = load_shared(shared + kOneBin) != 0;  // slower with a prefetch then, see onesweep_pass.cuh

@@ -32,28 +32,7 @@ __device__ __forceinline__ bool rank_one_bin(const uint32_t (&counter)[kGroup], 
   return true;
 }
 
-// The lanes of one bin are those of `bin` (a counter), or those of the first other; the rest are few.
-template <int kGroup, uint32_t kUnit>
-__device__ __forceinline__ void rank_common_bins(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t common,
-                                                 uint32_t lane) {
-  if (rank_one_bin<kGroup, kUnit>(counter, rank, lane)) return;
-  uint32_t same[kGroup], start[kGroup];
-#pragma unroll
-  for (int k = 0; k < kGroup; ++k) {
-    const uint32_t same0 = __ballot_sync(~0u, counter[k] == common);
-    const uint32_t other = __shfl_sync(~0u, counter[k], __ffs(static_cast<int>(~same0)) - 1);
-    const uint32_t same1 = __ballot_sync(~0u, counter[k] == other);
-    same[k] = counter[k] == common ? same0 : counter[k] == other ? same1 : 1u << lane;
-  }
-  const uint32_t below = lanes_below();
-#pragma unroll
-  for (int k = 0; k < kGroup; ++k) start[k] = fetch_add_shared_if((same[k] & below) == 0, counter[k], __popc(same[k]) * kUnit);
-#pragma unroll
-  for (int k = 0; k < kGroup; ++k)
-    rank[k] = __shfl_sync(~0u, start[k], __ffs(static_cast<int>(same[k])) - 1) + __popc(same[k] & below) * kUnit;
-}
-
-// The same where equal bins are neighbours.
+// Where equal bins are neighbours.
 template <int kGroup, uint32_t kUnit>
 __device__ __forceinline__ void rank_neighbours(const uint32_t (&counter)[kGroup], uint32_t (&rank)[kGroup], uint32_t lane) {
   if (rank_one_bin<kGroup, kUnit>(counter, rank, lane)) return;

@@ -46,10 +46,9 @@ cudaError_t launch_half_sort(const SortProblem& problem, const HalfSortPlan& pla
   for (int step = 0; step < 3; ++step) arguments.tiles[step] = static_cast<uint32_t>(plan.tiles[step]);
   const int64_t look_back_bytes = plan.look_back_offset[1] - plan.look_back_offset[0];
   arguments.look_back_vectors = static_cast<uint64_t>(look_back_bytes + plan.tiles[static_cast<int>(HalfStep::kHigh)] * kHalfBins * 4) / 16;
-  cudaError_t error = cudaMemsetAsync(workspace, 0, static_cast<size_t>(plan.cleared_bytes), stream);
-  if (error == cudaSuccess) error = launch_half_histogram(arguments, plan.histogram_grid, stream);
+  cudaError_t error = launch_half_histogram(arguments, plan.cleared_bytes, plan.histogram_grid, stream);
   if (error == cudaSuccess) error = launch_half_first(arguments, plan.keeps_ranks, plan.first_grid, stream);
-  if (error == cudaSuccess) error = launch_half_last(arguments, plan.last_grid, stream);
+  if (error == cudaSuccess) error = launch_half_last(arguments, plan.last_threads, plan.last_grid, stream);
   return error;
 }
 

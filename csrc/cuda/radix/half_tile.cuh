@@ -26,11 +26,6 @@
 
 namespace gpusort {
 
-// Starts to copy a word to shared memory; wait_for_copies() and a barrier of the block end it.
-__device__ __forceinline__ void copy_word_to_shared(uint32_t address, const void* from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address), "l"(from) : "memory");
-}
-
 // kPermutePeriod is for tests of the verification, see tile_ranks.cuh.
 template <HalfStep kStep_, int kThreads_, int kItems_, bool kCopies_ = false, bool kKeepsRanks_ = false, int kPermutePeriod_ = 0>
 struct HalfTile {
@@ -52,7 +47,8 @@ struct HalfTile {
   static constexpr uint32_t kOneBin = kWarpSums + 36;  // one bin has half of the tile
   // Two words each, for even and odd tiles of the block.
   static constexpr uint32_t kVotes = kWarpSums + 40;    // of the warps for rank_neighbours
-  static constexpr uint32_t kCommon = kWarpSums + 48;   // 0, or 4 * a common bin | kCommonFound
+  static constexpr uint32_t kCommon = kWarpSums + 48;   // 0, or 4 * the last common bin | kCommonFound
+  static constexpr uint32_t kLeast = kWarpSums + 56;    // 0, or what the first one's 4 * bin lacks to 4 * kHalfBins
   static constexpr uint32_t kScratch = kWarpSums + 64;  // a word for each warp
   static constexpr uint32_t kSet = kWarpSums + kHalfWordBytes;
   static constexpr uint32_t kBinOfPattern = kSet + PatternSet::kBytes;  // by number: pattern << 16 | 4 * bin
@@ -190,6 +186,39 @@ struct HalfTile {
     }
   }
 
+  // Findings on the tile of a parity: runs, common bins. One thread calls.
+  __device__ __forceinline__ void clear_findings(uint32_t parity) const {
+    store_shared(shared + kVotes + parity, 0);
+    store_shared(shared + kCommon + parity, 0);
+    store_shared(shared + kLeast + parity, 0);
+  }
+
+  // Thread b: bin b has `total` items of the tile.
+  __device__ __forceinline__ void note_common(uint32_t total, uint32_t parity) const {
+    if (total <= kTileItems / 32 * kCommonItems) return;
+    raise_shared(shared + kCommon + parity, thread * 4 | kCommonFound);
+    raise_shared(shared + kLeast + parity, (kHalfBins - thread) * 4);
+  }
+
+  // Calls ranks(rank_group), which is to call rank_group for all groups. One or two common bins, the last and the first of the tile, are
+  // counted in registers. `common`, `parity`: the findings to go by.
+  template <uint32_t kUnitOfRanks, class Ranks>
+  __device__ __forceinline__ void with_common_bins(uint32_t common, uint32_t parity, Ranks ranks) const {
+    using Group = uint32_t[kGroup];
+    const uint32_t last = (common & kBinMask) | histogram, nothing = lane * 4 | histogram;
+    const uint32_t first = (kHalfBins * 4 - load_shared(shared + kLeast + parity)) | histogram;
+    auto all_groups = [&](auto bins) {
+      bins.load();
+      ranks([&](const Group& counter, Group& rank) { bins.rank(counter, rank); });
+      __syncwarp();
+      if (lane == 0) bins.store();
+    };
+    if (first == last)
+      all_groups(CommonDigits<kUnitOfRanks, false>{{last, last}, nothing});
+    else
+      all_groups(CommonDigits<kUnitOfRanks, true>{{last, first}, nothing});
+  }
+
   // kKeepsRanks. The way is what the tile before would have taken: its words are left alone until this one is scanned.
   __device__ __forceinline__ void rank_tile(uint32_t parity) {
     using Group = uint32_t[kGroup];
@@ -197,8 +226,7 @@ struct HalfTile {
     if (votes >= kWarps / 2) {
       rank_groups([&](const Group& counter, Group& rank) { rank_neighbours<kGroup, 1>(counter, rank, lane); });
     } else if (common != 0) {
-      const uint32_t common_counter = (common & kBinMask) | histogram;
-      rank_groups([&](const Group& counter, Group& rank) { rank_common_bins<kGroup, 1>(counter, rank, common_counter, lane); });
+      with_common_bins<1>(common, parity ^ 4, [&](auto rank_group) { rank_groups(rank_group); });
     } else {
       rank_groups([&](const Group& counter, Group& rank) { rank_by_atomics<kGroup, 1, kPermutePeriod_>(counter, rank); });
     }
@@ -277,8 +305,7 @@ struct HalfTile {
       if (votes >= kWarps / 2) {
         scatter_groups(range, [&](const Group& counter, Group& at) { rank_neighbours<kGroup, kUnit>(counter, at, lane); });
       } else if (common != 0) {
-        const uint32_t common_counter = (common & kBinMask) | histogram;
-        scatter_groups(range, [&](const Group& counter, Group& at) { rank_common_bins<kGroup, kUnit>(counter, at, common_counter, lane); });
+        with_common_bins<kUnit>(common, parity, [&](auto place_group) { scatter_groups(range, place_group); });
       } else {
         scatter_groups(range, [&](const Group& counter, Group& at) { rank_by_atomics<kGroup, kUnit, kPermutePeriod_>(counter, at); });
       }
