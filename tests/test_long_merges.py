@@ -8,7 +8,8 @@ from reference import signed_view
 import torch_gpusort as gs
 
 DTYPES = (torch.float32, torch.int64, torch.float16, torch.uint8)
-TILES = {torch.float32: 5632, torch.int64: 4608, torch.float16: 13_056, torch.uint8: 14_336}  # outputs
+INTEGERS = (torch.int32, torch.int64, torch.int16, torch.uint8)  # of the same widths
+TILES = {dtype: tile for dtypes in (DTYPES, INTEGERS) for dtype, tile in zip(dtypes, (5632, 4608, 13_056, 14_336))}  # outputs
 GROUP = 256  # tiles
 
 
@@ -90,21 +91,8 @@ def test_indices_of_long_merges(dtype):
         assert torch.equal(gs.merge(a, b, return_indices=True).indices, order)
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("graph", (False, True))
-def test_inputs_that_were_just_written(graph):
-    """The first tiles start before the cuts are found, but not before the inputs are there; and results are not read too early."""
-    total = 7 * GROUP * TILES[torch.float32] + 9
-    sources = [two_sorted((total // 2, total - total // 2), torch.float32, "cuda", seed=i) for i in range(4)]
-    a, b = (torch.empty_like(x) for x in sources[0])
-    results = [torch.empty(total, device="cuda") for _ in sources]
-
-    def run():
-        for (x, y), result in zip(sources, results):
-            a.copy_(x)
-            b.copy_(y)
-            result.copy_(gs.merge(a, b))
-
+def replayed(run, results, graph):
+    """Runs it, also as a CUDA graph, which is what writes the results then."""
     run()
     if graph:
         torch.cuda.synchronize()
@@ -114,5 +102,53 @@ def test_inputs_that_were_just_written(graph):
         for result in results:
             result.zero_()
         captured.replay()
-    for (x, y), result in zip(sources, results):
-        assert torch.equal(result, torch.cat((x, y)).sort().values)
+
+
+def sorted_pairs(dtype, count):
+    """Inputs of merges of which blocks find the first tiles for themselves, as bits, and what merging them gives."""
+    total = 7 * GROUP * TILES[dtype] + 9
+    pairs = [two_sorted((total // 2, total - total // 2), dtype, "cuda", seed=i) for i in range(count)]
+    both = [torch.cat(pair) for pair in pairs]
+    expected = [signed_view(x)[torch.sort(x, stable=True).indices] for x in both]
+    return [tuple(map(signed_view, pair)) for pair in pairs], expected
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("graph", (False, True))
+@pytest.mark.parametrize("in_place", (False, True))
+@pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
+def test_inputs_that_were_just_written(dtype, in_place, graph):
+    """The first tiles start before the cuts are found, but not before the inputs are there, and see nothing of what stood in these before:
+    all merges read the same two tensors, and a kernel in front of each writes them anew, in place from what stands there too."""
+    pairs, expected = sorted_pairs(dtype, 4)
+    changes = [tuple(x ^ y for x, y in zip(new, old)) for new, old in zip(pairs, pairs[-1:] + pairs[:-1])]
+    a, b = (x.clone() for x in pairs[-1])
+    results = [torch.empty_like(x) for x in expected]
+
+    def run():
+        for pair, change, result in zip(pairs, changes, results):
+            for tensor, new, flips in zip((a, b), pair, change):
+                tensor.bitwise_xor_(flips) if in_place else tensor.copy_(new)
+            result.copy_(signed_view(gs.merge(a.view(dtype), b.view(dtype))))
+
+    replayed(run, results, graph)
+    for result, right in zip(results, expected):
+        assert torch.equal(result, right)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("graph", (False, True))
+@pytest.mark.parametrize("dtype", INTEGERS, ids=name_of)
+def test_inputs_that_were_just_sorted(dtype, graph):
+    """The same behind kernels that let the next one start early. Memory of inputs is used again."""
+    pairs, expected = sorted_pairs(dtype, 4)
+    shuffled = [tuple(x.flip(0).view(dtype) for x in pair) for pair in pairs]
+    results = [torch.empty_like(x) for x in expected]
+
+    def run():
+        for (x, y), result in zip(shuffled, results):
+            result.copy_(signed_view(gs.merge(gs.sort_keys(x), gs.sort_keys(y))))
+
+    replayed(run, results, graph)
+    for result, right in zip(results, expected):
+        assert torch.equal(result, right)

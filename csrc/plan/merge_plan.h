@@ -128,7 +128,7 @@ inline int64_t expected_reach(const MergeProblem& problem) {
 // Long merges of narrow keys alone have their cuts found in windows too (merge_window_cuts.cuh), where those of every so many pieces lie
 // apart. Above so many pieces the reads of many lanes cost what they save.
 constexpr int kWindowCutGroup = 31;
-constexpr int64_t kMostWindowCuts = 8192;
+constexpr int64_t kMostWindowCuts = 1 << 14;
 
 // How many blocks of keys alone a multiprocessor is to hold: as many as leave 56, 64, 72 or 80 registers a thread, by what it holds.
 constexpr int keys_blocks_per_multiprocessor(const MergeTile& tile, int key_bytes) {
@@ -136,10 +136,20 @@ constexpr int keys_blocks_per_multiprocessor(const MergeTile& tile, int key_byte
   return (bytes <= 96 ? 1152 : bytes <= 144 ? 1024 : bytes <= 176 ? 896 : 768) / tile.threads;
 }
 
+// Whether the kernel for keys alone in such tiles can find its own pieces while the cuts of others are found.
+constexpr bool finds_own_pieces(const MergeTile& tile, int key_bytes) {
+  return tile.outputs() == large_keys_tile(key_bytes).outputs();
+}
+
+// Of so many pieces of narrow keys each group's ends have windows that lie apart.
+constexpr int own_window_group(int key_bytes) {
+  return key_bytes == 1 ? 16 : 4;
+}
+
 // Whether the kernel for keys alone in such tiles settles loose cuts. Narrow keys have exact ones: in their runs of equal keys cuts leave
 // it in doubt whether pieces rise.
 constexpr bool takes_loose_cuts(const MergeTile& tile, int key_bytes) {
-  return key_bytes >= 4 && tile.outputs() == large_keys_tile(key_bytes).outputs();
+  return key_bytes >= 4 && finds_own_pieces(tile, key_bytes);
 }
 
 // Rings of 32 KB and tiles of 48 bytes a thread: three blocks fit into the shared memory of an H200 multiprocessor.
@@ -201,22 +211,41 @@ inline int64_t windowed_reach(const MergeProblem& problem, const DeviceTraits& d
 }
 
 // The pieces that blocks find for themselves, those of the tiles that start at once: less than a wave, since the blocks that find the cuts
-// of the others need room too. H200, float32: 2 x 2^24 84.1 to 81.0 us, 2 x 2^26 282.8 to 281.2; two waves are slower than none.
+// of the others need room too. H200, float32: 2 x 2^24 84.1 to 81.0 us, 2 x 2^26 282.8 to 281.2; two waves are slower than none. With 2, 4
+// and 5 blocks of narrow keys to a multiprocessor, 2 x 2^24: int16 48.0, 48.1, 48.3 us by events and 47.9, 45.4, 45.0 in a graph; with 2, 4
+// and 7 uint8 27.9, 27.1, 30.3 and 25.7, 24.8, 24.5.
 inline int64_t first_wave(const MergePlan& plan, int key_bytes, const DeviceTraits& device) {
-  const int blocks = keys_blocks_per_multiprocessor(MergeTile{plan.threads, plan.outputs_per_thread, 0}, key_bytes);
+  const int fit = keys_blocks_per_multiprocessor(MergeTile{plan.threads, plan.outputs_per_thread, 0}, key_bytes);
+  const int blocks = key_bytes <= 2 ? std::min(4, fit - 1) : fit - 1;
   const bool block_to_a_tile = plan.pieces_per_row < int64_t{1} << 30;
-  return block_to_a_tile ? std::min<int64_t>((blocks - 1) * device.sm_count, plan.pieces_per_row / 2) : 0;
+  return block_to_a_tile ? std::min<int64_t>(blocks * device.sm_count, plan.pieces_per_row / 2) : 0;
+}
+
+// Whether windows of that reach lie apart in both inputs if so many outputs lie between their cuts.
+inline bool windows_lie_apart(const MergeProblem& problem, int64_t reach, int64_t outputs) {
+  constexpr int64_t kRounding = 256;  // of expected cuts, in 32-bit floats
+  const int64_t row_outputs = problem.a_length + problem.b_length, shorter = std::min(problem.a_length, problem.b_length);
+  return (2 * reach + kRounding) * row_outputs <= shorter * outputs;
 }
 
 // The reach of windows in which the cuts between pieces are looked for by a kernel; 0 if they are not.
 inline int64_t window_cuts_reach(const MergeProblem& problem, int64_t piece, int64_t pieces_per_row) {
-  const int64_t row_outputs = problem.a_length + problem.b_length, shorter = std::min(problem.a_length, problem.b_length);
   const bool keys_alone = problem.payload_bytes == 0 && problem.indices_out == nullptr;
-  if (problem.key.bytes > 2 || !keys_alone || row_outputs >= int64_t{1} << 30) return 0;
+  if (problem.key.bytes > 2 || !keys_alone || problem.a_length + problem.b_length >= int64_t{1} << 30) return 0;
   if (problem.rows * pieces_per_row > kMostWindowCuts) return 0;
   const int64_t reach = expected_reach(problem);
-  constexpr int64_t kRounding = 256;  // of expected cuts, in 32-bit floats
-  return (2 * reach + kRounding) * row_outputs <= shorter * piece * kWindowCutGroup ? reach : 0;
+  return windows_lie_apart(problem, reach, piece * kWindowCutGroup) ? reach : 0;
+}
+
+// How many of the first pieces of a merge with cuts in memory blocks find for themselves.
+inline int64_t own_pieces_of(const MergeProblem& problem, const MergePlan& plan, const DeviceTraits& device) {
+  const int bytes = problem.key.bytes;
+  if (!plan.dependent_launch || problem.rows != 1) return 0;
+  if (plan.loose_cuts) return first_wave(plan, bytes, device);
+  const int64_t group = own_window_group(bytes);
+  const bool in_windows = plan.reach > 0 && finds_own_pieces(MergeTile{plan.threads, plan.outputs_per_thread, 0}, bytes) &&
+                          windows_lie_apart(problem, plan.reach, plan.piece * group);
+  return in_windows ? first_wave(plan, bytes, device) / group * group : 0;
 }
 
 // outputs_per_thread: 0 for the default, or 1, 2, 4, 8, 16, 32 for the tiled merge of 4-byte keys and the basic merge.
@@ -270,7 +299,7 @@ inline MergePlan plan_merge(const MergeProblem& problem, MergeKernel kernel, con
     plan.loose_cuts = plan.kernel == MergeKernel::kTiled && !positions && takes_loose_cuts(tile, problem.key.bytes);
   }
   plan.dependent_launch = device.compute_major >= 9;
-  if (plan.loose_cuts && plan.dependent_launch && problem.rows == 1) plan.own_pieces = first_wave(plan, problem.key.bytes, device);
+  if (plan.cuts_in_workspace) plan.own_pieces = own_pieces_of(problem, plan, device);
   return plan;
 }
 

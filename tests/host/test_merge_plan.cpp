@@ -36,7 +36,11 @@ static void check_plan(const MergeProblem& problem, MergeKernel kernel, const De
   if (plan.kernel == MergeKernel::kTiled) CHECK(plan.piece == tile && tile < 0x8000);
   if (plan.kernel == MergeKernel::kCircular) CHECK(plan.piece % tile == 0 && plan.piece <= (int64_t{1} << 28) && tile < 0x8000);
   CHECK(plan.own_pieces >= 0 && plan.own_pieces <= plan.pieces_per_row / 2);
-  if (plan.own_pieces > 0) CHECK(plan.loose_cuts && plan.dependent_launch && problem.rows == 1 && plan.pieces_per_row < int64_t{1} << 30);
+  if (plan.own_pieces > 0) {
+    CHECK(plan.cuts_in_workspace && plan.dependent_launch && problem.rows == 1 && plan.pieces_per_row < int64_t{1} << 30);
+    CHECK(plan.loose_cuts || (plan.reach > 0 && plan.own_pieces % own_window_group(problem.key.bytes) == 0));
+    CHECK(finds_own_pieces(MergeTile{plan.threads, plan.outputs_per_thread, 0}, problem.key.bytes));
+  }
   if (plan.cuts_in_workspace) {
     CHECK(plan.workspace_bytes == problem.rows * (plan.pieces_per_row - 1) * 8);
   } else {
@@ -47,12 +51,14 @@ static void check_plan(const MergeProblem& problem, MergeKernel kernel, const De
 }
 
 // Where the windows of a plan lie, by the arithmetic of the kernel (cut_windows.cuh): those of neighbouring cuts share no place, neither of
-// a nor of b, so that no two cuts in their windows contradict each other. Of all cuts, or every so many.
+// a nor of b, so that no two cuts in their windows contradict each other. Of all cuts, or every so many; of the first pieces, whose blocks
+// find them, every so many too.
 static void check_windows(const MergeProblem& problem, const MergePlan& plan, int64_t every = 1) {
+  const int64_t every_own = own_window_group(problem.key.bytes);
   const int64_t row_outputs = problem.a_length + problem.b_length;
   const float share = static_cast<float>(static_cast<double>(problem.a_length) / static_cast<double>(row_outputs));
   int64_t a_before = 0, b_before = 0;
-  for (int64_t cut = every; cut < plan.pieces_per_row; cut += every) {
+  for (int64_t cut = plan.own_pieces > 0 ? every_own : every; cut < plan.pieces_per_row; cut += cut < plan.own_pieces ? every_own : every) {
     const int64_t rank = cut * plan.piece, expected = static_cast<int64_t>(std::floor(static_cast<float>(rank) * share));
     const int64_t least = std::max<int64_t>(0, rank - problem.b_length), most = std::min(rank, problem.a_length);
     const int64_t middle = std::max(least, std::min(most, expected));
@@ -108,7 +114,7 @@ static void check_windowed_plans(const DeviceTraits& device) {
 
 static void check_window_cuts(const DeviceTraits& device) {
   for (int key_bytes : {1, 2, 4, 8}) {
-    int in_windows = 0;
+    int in_windows = 0, with_own = 0;
     for (int64_t total = int64_t{1} << 22; total < int64_t{1} << 32; total += total / 5 + 1) {
       for (int64_t share = 0; share <= 16; ++share) {
         for (int64_t rows : {1, 2, 40}) {
@@ -116,12 +122,13 @@ static void check_window_cuts(const DeviceTraits& device) {
           const MergePlan plan = plan_merge(problem, MergeKernel::kTiled, device);
           if (plan.reach == 0 || !plan.cuts_in_workspace) continue;
           ++in_windows;
+          if (plan.own_pieces > 0) ++with_own;
           CHECK(key_bytes <= 2 && total < int64_t{1} << 30 && rows * plan.pieces_per_row <= kMostWindowCuts && !plan.loose_cuts);
           check_windows(problem, plan, kWindowCutGroup);
         }
       }
     }
-    CHECK((in_windows > 20) == (key_bytes <= 2));
+    CHECK((in_windows > 20) == (key_bytes <= 2) && (with_own > 10) == (key_bytes <= 2));
     MergeProblem problem = problem_of(key_bytes, 1, 1 << 24, 1 << 24);
     CHECK((plan_merge(problem, MergeKernel::kAuto, device).reach > 0) == (key_bytes <= 2));
     CHECK(plan_merge(problem, MergeKernel::kCircular, device).reach == 0);
@@ -189,10 +196,15 @@ int main() {
     CHECK(!plan_merge(problem, MergeKernel::kTiled, h200, 32).loose_cuts);
     CHECK(!takes_loose_cuts(middle_keys_tile(key_bytes), key_bytes) && !takes_loose_cuts(small_keys_tile(key_bytes), key_bytes));
     CHECK(!plan_merge(problem_of(key_bytes, 1, 1 << 20, 1 << 20), MergeKernel::kTiled, h200).loose_cuts);  // blocks find their own
-    // The first tiles of a single row find their own pieces, fewer than a wave of them, where kernels can start early.
+    // The first tiles of a single row find their own pieces, fewer than a wave of them, where kernels can start early. Those of narrow
+    // keys do where windows lie apart.
     const MergePlan plan = plan_merge(problem, MergeKernel::kTiled, h200);
+    const MergePlan shorter = plan_merge(problem_of(key_bytes, 1, 1 << 24, 1 << 24), MergeKernel::kTiled, h200);
     const int blocks = keys_blocks_per_multiprocessor(large_keys_tile(key_bytes), key_bytes);
-    CHECK(plan.own_pieces == (key_bytes >= 4 ? (blocks - 1) * h200.sm_count : 0) && plan.own_pieces < plan.pieces_per_row / 2);
+    CHECK(shorter.own_pieces == (key_bytes >= 4 ? blocks - 1 : 4) * h200.sm_count && shorter.own_pieces < shorter.pieces_per_row / 2);
+    CHECK(plan.own_pieces == (key_bytes == 1 ? 0 : shorter.own_pieces));
+    CHECK(plan_merge(problem_of(key_bytes, 1, 1 << 28, 1 << 28), MergeKernel::kTiled, h200).own_pieces ==
+          (key_bytes >= 4 ? shorter.own_pieces : 0));
     CHECK(plan_merge(problem_of(key_bytes, 2, 1 << 26, 1 << 26), MergeKernel::kTiled, h200).own_pieces == 0);
     DeviceTraits older = h200;
     older.compute_major = 8;

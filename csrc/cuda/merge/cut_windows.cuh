@@ -13,6 +13,20 @@
 
 namespace gpusort {
 
+// The keys that meet at a place of the cut at `rank`: the cut is behind the place if the one of a is taken. All reads of a round come
+// before its comparisons, so that they overlap.
+template <class U>
+struct MeetingKeys {
+  U from_a = 0, from_b = 0;
+
+  template <bool kFresh>
+  __device__ void read(const U* a, const U* b, int rank, int place) {
+    from_a = read_key<kFresh>(a + place);
+    from_b = read_key<kFresh>(b + (rank - 1 - place));
+  }
+  __device__ bool takes(const KeyOrder<U>& order) const { return !(order.code(from_b) < order.code(from_a)); }
+};
+
 struct CutWindow {
   int rank;
   int least, most;  // the places where the cut can lie: this many elements of a come before it
@@ -27,14 +41,24 @@ struct CutWindow {
     high = min(most, expected + m.reach);
   }
 
-  // Whether sorted inputs have it there.
-  template <class U>
-  __device__ bool holds(const U* a, const U* b, const KeyOrder<U>& order) const {
-    const bool asks_low = low > least, asks_high = high < most;
-    const U a_low = asks_low ? a[low - 1] : U{0}, b_low = asks_low ? b[rank - low] : U{0};
-    const U a_high = asks_high ? a[high] : U{0}, b_high = asks_high ? b[rank - 1 - high] : U{0};
-    const bool low_is_taken = !asks_low || !(order.code(b_low) < order.code(a_low));
-    const bool high_is_left = !asks_high || order.code(b_high) < order.code(a_high);
+  __device__ bool asks_before() const { return low > least; }
+  __device__ bool asks_behind() const { return high < most; }
+};
+
+// Whether a window holds its cut, by what stands at its ends. What is made reads.
+template <bool kFresh, class U>
+struct WindowCheck {
+  CutWindow window;
+  MeetingKeys<U> before, behind;
+
+  __device__ WindowCheck(const CutWindow& window_, const U* a, const U* b) : window(window_) {
+    if (window.asks_before()) before.template read<kFresh>(a, b, window.rank, window.low - 1);
+    if (window.asks_behind()) behind.template read<kFresh>(a, b, window.rank, window.high);
+  }
+  // If the inputs are sorted.
+  __device__ bool holds(const KeyOrder<U>& order) const {
+    const bool low_is_taken = !window.asks_before() || before.takes(order);
+    const bool high_is_left = !window.asks_behind() || !behind.takes(order);
     return low_is_taken && high_is_left;
   }
 };
@@ -87,7 +111,7 @@ __device__ int search_cut(const MergeArguments<U>& m, const U* a, const U* b, in
   const auto takes = [&](int place) { return !(m.order.code(b[rank - 1 - place]) < m.order.code(a[place])); };
   WarpSearch everywhere{window.least, window.most}, nearby{window.low, window.high};
   const bool taken = everywhere.look(takes);  // on its way with the look at the window
-  if (window.holds(a, b, m.order)) return nearby.finish(takes);
+  if (WindowCheck<false, U>(window, a, b).holds(m.order)) return nearby.finish(takes);
   everywhere.narrow(taken);
   return everywhere.finish(takes);
 }

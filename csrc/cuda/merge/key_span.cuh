@@ -43,11 +43,12 @@ struct KeySpan {
     return loaded;
   }
 
-  // The same with `sentinel` there.
+  // The same with `sentinel` there, read past the L1 (read_key).
   __device__ KeyWord<U> load_or(int word, U sentinel) const {
     KeyWord<U> loaded;
 #pragma unroll
-    for (int e = 0; e < kWord; ++e) loaded.key[e] = is_valid(word, e) ? reinterpret_cast<const U*>(words + word)[e] : sentinel;
+    for (int e = 0; e < kWord; ++e)
+      loaded.key[e] = is_valid(word, e) ? read_key<true>(reinterpret_cast<const U*>(words + word) + e) : sentinel;
     return loaded;
   }
 

@@ -5,6 +5,7 @@
 #include "merge_cuts.cuh"
 #include "merge_plain.cuh"
 #include "own_pieces.cuh"
+#include "own_windows.cuh"
 
 namespace gpusort {
 
@@ -13,24 +14,31 @@ struct LoosePieceSearch {
   int open_begin, open_end;  // then, once they are settled, how many of these elements come before the cut
 };
 
-// The ends of a piece, for all threads of a block. Exact ones, if the kernel does not settle loose cuts.
-template <int kThreads, bool kLoose, class U>
+// The ends of a piece, for all threads of a block. With kCuts these may be loose, or among those that blocks find for themselves.
+template <int kThreads, bool kCuts, class U>
 __device__ LoosePiece find_loose_piece(const MergeArguments<U>& m, int64_t row, int64_t piece, LoosePieceSearch& shared) {
-  if (!kLoose || m.cuts == nullptr) return {find_piece<kThreads>(m, row, piece, shared.exact), 0, 0};
-  __syncthreads();  // `shared` may still be read from the piece before
-  if (piece < m.own_pieces) {
-    search_own_piece<kThreads>(m, piece, shared.exact);
-    return {shared.exact.bounds, 0, 0};
+  if constexpr (!kCuts) {
+    return {find_piece<kThreads>(m, row, piece, shared.exact), 0, 0};
+  } else {
+    __syncthreads();  // `shared` may still be read from the piece before
+    if (piece < m.own_pieces) {
+      if constexpr (sizeof(U) <= 2) {
+        search_own_piece_in_windows<kThreads>(m, static_cast<int>(piece), shared.exact);
+      } else {
+        search_own_piece<kThreads>(m, piece, shared.exact);
+      }
+      return {shared.exact.bounds, 0, 0};
+    }
+    if (threadIdx.x == 0) {
+      const SplitBounds<int64_t> read = read_piece(m, row, piece);
+      const LooseCut begin = LooseCut::unpack(read.a_low), end = LooseCut::unpack(read.a_high);
+      shared.exact.bounds = {read.rank_low, read.rank_high, begin.a_count, end.a_count};
+      shared.open_begin = begin.open;
+      shared.open_end = end.open;
+    }
+    __syncthreads();
+    return {shared.exact.bounds, shared.open_begin, shared.open_end};
   }
-  if (threadIdx.x == 0) {
-    const SplitBounds<int64_t> read = read_piece(m, row, piece);
-    const LooseCut begin = LooseCut::unpack(read.a_low), end = LooseCut::unpack(read.a_high);
-    shared.exact.bounds = {read.rank_low, read.rank_high, begin.a_count, end.a_count};
-    shared.open_begin = begin.open;
-    shared.open_end = end.open;
-  }
-  __syncthreads();
-  return {shared.exact.bounds, shared.open_begin, shared.open_end};
 }
 
 // How many of `open` elements of a come before the cut among them, for a whole warp: a[place] meets b_last[-place].

@@ -65,6 +65,17 @@ MergeArguments<U> make_merge_arguments(const MergeProblem& problem, const MergeP
   return m;
 }
 
+// A key of the inputs. Fresh: past the L1, in which lines may lie from before the inputs were written, for blocks that read ahead of
+// wait_for_predecessor() (own_pieces.cuh).
+template <bool kFresh, class U>
+__device__ __forceinline__ U read_key(const U* key) {
+  if constexpr (kFresh) {
+    return __ldcg(key);
+  } else {
+    return *key;
+  }
+}
+
 // Keys in global memory, seen as their codes.
 template <class U>
 struct CodedKeys {

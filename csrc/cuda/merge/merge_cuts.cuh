@@ -20,9 +20,11 @@ struct CutPlace {
   U from_a, from_b;
 };
 
-// A search for the split at `rank`.
-template <class U>
+// A search for the split at `rank`. Fresh: of inputs that may have been written just before (read_key).
+template <class U, bool kFresh = false>
 struct CutSearch {
+  using Key = U;
+
   const U* a;
   const U* b;
   KeyOrder<U> order;
@@ -45,10 +47,13 @@ struct CutSearch {
   }
 
   // Whether a[place] is among the first `rank` outputs; low <= place < high.
-  __device__ bool takes(int64_t place) const { return !(order.code(b[rank - 1 - place]) < order.code(a[place])); }
+  __device__ bool takes(int64_t place) const {
+    const CutPlace<U> keys = look(place);
+    return !(order.code(keys.from_b) < order.code(keys.from_a));
+  }
 
   // a[place] and its counterpart in b.
-  __device__ CutPlace<U> look(int64_t place) const { return {a[place], b[rank - 1 - place]}; }
+  __device__ CutPlace<U> look(int64_t place) const { return {read_key<kFresh>(a + place), read_key<kFresh>(b + (rank - 1 - place))}; }
 
   // How far the first is above the second; such a place is taken if it is not above.
   __device__ float distance(const CutPlace<U>& place) const {
@@ -58,8 +63,8 @@ struct CutSearch {
 };
 
 // Finishes a search by groups of kLanes lanes, each its own. All lanes of a warp call it.
-template <int kLanes, class U>
-__device__ int64_t group_co_rank(CutSearch<U> search) {
+template <int kLanes, class Search>
+__device__ int64_t group_co_rank(Search search) {
   const int lane = threadIdx.x % kLanes, first_lane = threadIdx.x % 32 / kLanes * kLanes;
   while (__any_sync(~0u, search.low < search.high)) {
     const int64_t stride = (search.high - search.low + kLanes - 1) / kLanes;
@@ -79,8 +84,8 @@ __device__ int64_t group_co_rank(CutSearch<U> search) {
 // The first round of such a search between two splits with `outputs` outputs between them. Half of the lanes look near the guess that keys
 // are evenly mixed, which is within 0.7 sqrt(outputs) elements in 99.5 % of cases if both sides are samples of one distribution. The others
 // look everywhere.
-template <int kLanes, class U>
-__device__ void look_near(CutSearch<U>& search, int64_t guess, float outputs) {
+template <int kLanes, class Search>
+__device__ void look_near(Search& search, int64_t guess, float outputs) {
   constexpr int kHalf = kLanes / 2;
   const int64_t range = search.high - search.low;
   if (!__any_sync(~0u, range > kLanes * kLanes)) return;

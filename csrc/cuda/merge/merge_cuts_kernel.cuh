@@ -50,7 +50,7 @@ struct CutGroup {
 template <class U, int kGroup>
 __device__ CutGroup<U, kGroup> find_group(const MergeArguments<U>& m, int64_t work, int64_t groups, PieceSearch& shared, LooseCut* found) {
   const int64_t row = work / groups, group = work - row * groups, first = m.own_pieces + group * kGroup;
-  if (m.own_pieces > 0 && threadIdx.x / 32 == kCutThreads / 32 - 1) find_border(m, shared);  // by the warp with the least to do then
+  if (m.own_pieces > 0 && threadIdx.x / 32 == kCutThreads / 32 - 1) find_border<false>(m, shared);  // by the warp with the least to do then
   search_piece<kCutThreads>(m, row, group, m.piece * kGroup, groups, shared, m.own_pieces * m.piece);
   const int pieces = static_cast<int>(min(int64_t{kGroup}, m.pieces_per_row - first));
   if (threadIdx.x == 0) {

@@ -42,8 +42,13 @@ cudaError_t launch_tiled(const MergeArguments<U>& m, bool dependent, cudaStream_
 template <class U, int kThreads, int kItems,
           int kBlocks = keys_blocks_per_multiprocessor(MergeTile{kThreads, kItems, 0}, static_cast<int>(sizeof(U)))>
 cudaError_t launch_tiled_keys(const MergeArguments<U>& m, bool dependent, cudaStream_t stream) {
-  return launch_pieces<merge_tiled_keys_kernel<U, kThreads, kItems, kBlocks>>(m, kThreads, PlainTile<U, kThreads, kItems>::kBytes,
-                                                                              dependent, stream);
+  constexpr size_t kSharedBytes = PlainTile<U, kThreads, kItems>::kBytes;
+  if constexpr (finds_own_pieces(MergeTile{kThreads, kItems, 0}, sizeof(U))) {
+    if (m.cuts != nullptr) {
+      return launch_pieces<merge_tiled_keys_kernel<U, kThreads, kItems, kBlocks, true>>(m, kThreads, kSharedBytes, dependent, stream);
+    }
+  }
+  return launch_pieces<merge_tiled_keys_kernel<U, kThreads, kItems, kBlocks, false>>(m, kThreads, kSharedBytes, dependent, stream);
 }
 
 // Of the windowed tiles, the one that the plan has chosen.

@@ -70,7 +70,7 @@ __device__ PlainWindow plain_window(const KeySpan<U>& a, int a_length, int a_beh
           TileOrder::kUnknown};
 }
 
-// The ends of both parts, for the first four lanes of a warp: with the element behind each, where the row has one.
+// The ends of both parts, for the first four lanes of a warp: with the element behind each, where the row has one. Read past the L1.
 template <class U>
 struct TileEnds {
   const U *a, *b;
@@ -82,7 +82,7 @@ struct TileEnds {
   __device__ U load() const {
     if (!asks()) return U{0};
     const bool last = lane() % 2 == 1;
-    return lane() / 2 == 1 ? b[last ? b_length - 1 : 0] : a[last ? a_length - 1 : 0];
+    return read_key<true>(lane() / 2 == 1 ? b + (last ? b_length - 1 : 0) : a + (last ? a_length - 1 : 0));
   }
 
   // Of what load() returned, for a whole warp. Without positions a sentinel is as good as a key that equals it.
@@ -429,12 +429,12 @@ __device__ bool contradicts(const HeadsOfA& mine, const U* elements, const Plain
   return mine.end != next_head<kThreads>(mine.begin, shared_address(elements + window.a_begin + window.a_length), begins);
 }
 
-// A tile as its inputs lie in global memory.
+// A tile as its inputs lie in global memory, read past the L1.
 template <int kThreads, class U>
 __device__ void fill_from_inputs(const U* a, int a_length, const U* b, int b_length, U* destination) {
 #pragma unroll 1
   for (int place = threadIdx.x; place < a_length + b_length; place += kThreads) {
-    destination[place] = place < a_length ? a[place] : b[place - a_length];
+    destination[place] = read_key<true>(place < a_length ? a + place : b + (place - a_length));
   }
 }
 

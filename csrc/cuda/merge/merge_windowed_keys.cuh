@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kThreads + 32, 1024 / (kThreads + 32))
     if (scout) {
       const TileEnds<U> ends = inputs.ends(m, row, loaded);
       const U mine = ends.load();
-      holds = on_path.holds(a_row, b_row, m.order);
+      holds = WindowCheck<false, U>(on_path, a_row, b_row).holds(m.order);
       if (inputs.a_behind == 0) {
         for (int word = lane; word < Tile::kGapWords; word += 32) gap[word] = word_of(sentinel).vector;
       }

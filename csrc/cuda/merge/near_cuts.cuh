@@ -57,8 +57,9 @@ __device__ CutGuess guess_cut(const CutSearch<U>& search, const EvenMix& mix, bo
 
 // Narrows a search to kLoosePlaces, if it can: looks on both sides of a guess, then around the place where the keys seen there would meet
 // if they rose evenly, again and again.
-template <class U>
-__device__ void narrow_by_secants(CutSearch<U>& search, const CutGuess& guess) {
+template <class Search>
+__device__ void narrow_by_secants(Search& search, const CutGuess& guess) {
+  using U = typename Search::Key;
   constexpr int kRounds = 5;
   int64_t before = guess.a_count - guess.reach, behind = guess.a_count + guess.reach;
 #pragma unroll 1
@@ -83,8 +84,8 @@ __device__ void narrow_by_secants(CutSearch<U>& search, const CutGuess& guess) {
   }
 }
 
-template <class U>
-__device__ void narrow_by_bisection(CutSearch<U>& search, int64_t enough) {
+template <class Search>
+__device__ void narrow_by_bisection(Search& search, int64_t enough) {
   while (search.high - search.low > enough) {
     const int64_t middle = search.low + (search.high - search.low) / 2;
     if (search.takes(middle)) {
