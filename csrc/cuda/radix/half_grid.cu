@@ -37,9 +37,11 @@ struct HalfGridTile : Tile {
   using Tile::warp;
   using typename Tile::Range;
   static constexpr uint32_t kBins = kHalfBins;
-  static constexpr uint32_t kPairs = kBins / 2;  // two counts of 16 bits to a word
+  static constexpr uint32_t kQuads = kBins / 4;  // four counts of 16 bits to 8 bytes
   // Two words for each bin, in place of histograms that are no longer needed: in all tiles, in those before this one.
-  static constexpr uint32_t kInAll = 0, kBefore = kBins * 4;
+  static constexpr uint32_t kInAll = 0, kBefore = 4 * 72 * 4;
+  // Where those of a bin are. Threads that add differ by 4 bins, those that read by one: either way they meet in no bank.
+  __device__ __forceinline__ static uint32_t word_of(uint32_t bin) { return (bin % 4 * 72 + bin / 4) * 4; }
 
   const Range range = Tile::range_of(blockIdx.x);
 
@@ -55,12 +57,16 @@ struct HalfGridTile : Tile {
   // Is some key smaller than the one before it?
   __device__ __forceinline__ bool unsorted() const {
     bool found = false;
+    uint32_t last = 0;  // the code before these 32; lane 0 compares with it
+    if (lane == 0 && range.first + this->own > 0 && this->own < range.items)
+      last = Tile::code_of(Tile::keys()[range.first + this->own - 1]);
 #pragma unroll
     for (int item = 0; item < Tile::kItems; ++item) {
       const uint32_t code = Tile::code_of(this->input[item]);
       const uint32_t place = this->own + item * 32;
       uint32_t before = __shfl_up_sync(~0u, code, 1);
-      if (lane == 0 && range.first + place > 0 && place < range.items) before = Tile::code_of(Tile::keys()[range.first + place - 1]);
+      if (lane == 0) before = last;
+      last = __shfl_sync(~0u, code, 31);
       found |= place < range.items && range.first + place > 0 && before > code;
     }
     return found;
@@ -139,42 +145,58 @@ struct HalfGridTile : Tile {
     return start;
   }
 
-  // What must be added to a place in the tile to get the position in the row, for thread b's bin.
-  __device__ __forceinline__ void find_offsets(uint32_t start) const {
-    const uint32_t pair = thread % kPairs;
-    const uint32_t* counts = reinterpret_cast<const uint32_t*>(counts_of(0)) + pair;
-    uint32_t all[2] = {0, 0}, before[2] = {0, 0};
-#pragma unroll 8
-    for (uint32_t tile = thread / kPairs; tile < gridDim.x; tile += kThreads / kPairs) {
-      const uint32_t two = __ldcg(counts + tile * kPairs);
-      all[0] += two & 0xffff;
-      all[1] += two >> 16;
-      if (tile < blockIdx.x) {
-        before[0] += two & 0xffff;
-        before[1] += two >> 16;
+  // What must be added to a place in the tile to get the position in the row, for thread b's bin. Or, if the keys turn out to be sorted,
+  // nothing: returns false then.
+  __device__ __forceinline__ bool find_offsets(uint32_t start) const {
+    bool any = kHigh;
+    if constexpr (!kHigh) {
+      for (uint32_t block = thread; block < gridDim.x; block += kThreads) any |= __ldcg(arguments.grid_unsorted + block) != 0;
+    }
+    const uint32_t quad = thread % kQuads;
+    const uint2* counts = reinterpret_cast<const uint2*>(counts_of(0)) + quad;
+    uint32_t all[4] = {0, 0, 0, 0}, before[4] = {0, 0, 0, 0};
+    constexpr uint32_t kRows = kThreads / kQuads;
+    constexpr int kBatch = 9;  // in flight: 132 tiles at once
+    for (uint32_t first = thread / kQuads; first < gridDim.x; first += kRows * kBatch) {
+      uint2 four[kBatch];
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        const uint32_t tile = first + k * kRows;
+        four[k] = tile < gridDim.x ? __ldcg(counts + tile * kQuads) : make_uint2(0, 0);
+      }
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        const uint32_t mask = first + k * kRows < blockIdx.x ? ~0u : 0;
+        const uint32_t counts_of_tile[4] = {four[k].x & 0xffff, four[k].x >> 16, four[k].y & 0xffff, four[k].y >> 16};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          all[i] += counts_of_tile[i];
+          before[i] += counts_of_tile[i] & mask;
+        }
       }
     }
-    __syncthreads();  // the histograms are clear
+    if (!__syncthreads_or(any)) return false;  // else the histograms are clear
 #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      add_shared(shared + kInAll + (pair * 2 + k) * 4, all[k]);
-      add_shared(shared + kBefore + (pair * 2 + k) * 4, before[k]);
+    for (int k = 0; k < 4; ++k) {
+      add_shared(shared + kInAll + word_of(quad * 4 + k), all[k]);
+      add_shared(shared + kBefore + word_of(quad * 4 + k), before[k]);
     }
     __syncthreads();
     uint32_t items = 0, end = 0;
     if (thread < kBins) {
-      items = load_shared(shared + kInAll + thread * 4);
+      items = load_shared(shared + kInAll + word_of(thread));
       end = sum_in_warp(items);
     }
     __syncthreads();
     if (thread < kBins) {
-      const uint32_t offset = sum_over_warps(end) - items + load_shared(shared + kBefore + thread * 4) - start;
+      const uint32_t offset = sum_over_warps(end) - items + load_shared(shared + kBefore + word_of(thread)) - start;
       if constexpr (kHigh)
         store_shared(shared + kOffsets + thread * 4, offset);
       else
         store_shared(shared + kOffsets + thread * 8, make_uint2(offset, start));
     }
     __syncthreads();
+    return true;
   }
 
   __device__ __forceinline__ void write() const {
@@ -215,13 +237,10 @@ __global__ void __launch_bounds__(kHalfGridThreads, 1) half_grid_kernel(const __
     auto arrived = grid.barrier_arrive();
     const uint32_t start = tile.stage(total);
     grid.barrier_wait(static_cast<decltype(arrived)&&>(arrived));
-    bool any = false;
-    for (uint32_t block = threadIdx.x; block < gridDim.x; block += kHalfGridThreads) any |= __ldcg(arguments.grid_unsorted + block) != 0;
-    if (!__syncthreads_or(any)) {
+    if (!tile.find_offsets(start)) {
       tile.copy();
       return;
     }
-    tile.find_offsets(start);
     tile.write();
   }
   grid.sync();
