@@ -70,7 +70,7 @@ __device__ PlainWindow plain_window(const KeySpan<U>& a, int a_length, int a_beh
           TileOrder::kUnknown};
 }
 
-// The ends of both parts, for the first four lanes of a warp: with the element behind each, where the row has one. Read past the L1.
+// The ends of both parts, for the first four lanes of a warp: with the element behind each, where the row has one.
 template <class U>
 struct TileEnds {
   const U *a, *b;
@@ -79,10 +79,11 @@ struct TileEnds {
 
   __device__ static int lane() { return threadIdx.x % 32; }
   __device__ bool asks() const { return lane() < 4 && (lane() / 2 == 1 ? b_length : a_length) > 0; }
+  template <bool kFresh>
   __device__ U load() const {
     if (!asks()) return U{0};
     const bool last = lane() % 2 == 1;
-    return read_key<true>(lane() / 2 == 1 ? b + (last ? b_length - 1 : 0) : a + (last ? a_length - 1 : 0));
+    return read_key<kFresh>(lane() / 2 == 1 ? b + (last ? b_length - 1 : 0) : a + (last ? a_length - 1 : 0));
   }
 
   // Of what load() returned, for a whole warp. Without positions a sentinel is as good as a key that equals it.

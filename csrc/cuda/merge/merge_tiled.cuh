@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads, 1024 / kThreads) merge_tiled_kernel(
     const TileInputs<U> inputs(m, row, range);
     const KeySpan<U>&a = inputs.a, &b = inputs.b;
     const TileEnds<U> ends = inputs.ends(m, row, range);
-    const U end = threadIdx.x < 32 ? ends.load() : U{0};  // on its way with the tile
+    const U end = threadIdx.x < 32 ? ends.template load<false>() : U{0};  // on its way with the tile
     load_tile<kThreads, Shape::kLoads>(a, b, keys, shared_words);
 
     const U* const elements = reinterpret_cast<const U*>(shared_words);

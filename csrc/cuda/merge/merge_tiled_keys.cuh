@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) merge_tiled_keys_kernel(con
     const TileInputs<U> inputs(m, row, range);
     PlainWindow window = plain_window<Tile>(inputs.a, inputs.a_length, inputs.a_behind, inputs.b, inputs.b_length, inputs.b_behind);
     const TileEnds<U> ends = inputs.ends(m, row, range);
-    const U end = threadIdx.x < 32 ? ends.load() : U{0};  // on its way with the tile
+    const U end = threadIdx.x < 32 ? ends.template load<kCuts>() : U{0};  // on its way with the tile
     uint4* const gap = shared_words + Tile::kFrontWords + inputs.a.count;
     load_span<kThreads>(inputs.a, shared_words + Tile::kFrontWords, sentinel);
     load_span<kThreads>(inputs.b, gap + Tile::kGapWords, sentinel);

@@ -45,13 +45,13 @@ __global__ void __launch_bounds__(kWindowCutThreads) merge_window_cuts_kernel(co
   if (__syncthreads_or(!path_holds)) {
     for (int level = threadIdx.x / 32; level < 32; level += kWindowCutThreads / 32) {
       const int cut = cut_on_path(group, groups, level);
-      if (cut == 0) break;
-      const int on_level = find(rank_of(cut * kGroup));
-      if (threadIdx.x % 32 == 0) on_path[level] = on_level;
+      if (cut == 0 && level > 0 && cut_on_path(group, groups, level - 1) == 0) break;
+      const int on_level = find(rank_of(cut * kGroup));  // on the first level below the path: the border
+      if (threadIdx.x % 32 == 0) on_path[cut > 0 ? level : 31] = on_level;
     }
-    const int border = find(rank_of(0));
     __syncthreads();
     if (threadIdx.x == 0) {
+      const int border = on_path[31];
       const int* next = on_path;
       const auto rank_of_group = [&](int cut) { return rank_of(min(pieces, cut * kGroup)) - rank_of(0); };
       const SplitBounds<int> ends =

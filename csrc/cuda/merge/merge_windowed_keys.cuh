@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(kThreads + 32, 1024 / (kThreads + 32))
     uint4* const gap = shared_words + Tile::kFrontWords + inputs.a.count;
     if (scout) {
       const TileEnds<U> ends = inputs.ends(m, row, loaded);
-      const U mine = ends.load();
+      const U mine = ends.template load<false>();
       holds = WindowCheck<false, U>(on_path, a_row, b_row).holds(m.order);
       if (inputs.a_behind == 0) {
         for (int word = lane; word < Tile::kGapWords; word += 32) gap[word] = word_of(sentinel).vector;
