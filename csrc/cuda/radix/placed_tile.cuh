@@ -171,8 +171,10 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
       uint16_t value;
       asm volatile("ld.global.u16 %0, [%1];" : "=h"(value) : "l"(address));
       return value;
-    } else {
-      return load_word(address);
+    } else {  // nobody reads it again. H200, 2^24 float32 alone: 298 us, and 296 so
+      uint32_t value;
+      asm volatile("ld.global.cs.u32 %0, [%1];" : "=r"(value) : "l"(address));
+      return value;
     }
   }
 
