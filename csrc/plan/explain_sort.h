@@ -179,8 +179,8 @@ inline SortExplanation explain_half_sort(const SortProblem& problem, const HalfS
   result.algorithm = "radix";
   result.workspace_bytes = plan.workspace_bytes;
   const int64_t input = input_bytes(problem), output = output_bytes(problem), records = problem.numel() * 6;
-  if (plan.grid_items != 0) {
-    const HalfShape shape = {kHalfGridThreads, plan.grid_items};
+  if (plan.grid.threads != 0) {
+    const HalfShape shape = plan.grid;
     result.note = "one launch: all blocks are resident and meet between the two partitions";
     const int shared_bytes = half_shared_bytes(HalfStep::kHigh, shape);
     result.steps = {{"partition by the low byte", plan.first_grid, shape.threads, shape.tile_items(), shared_bytes, input, records},

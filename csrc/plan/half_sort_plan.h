@@ -27,10 +27,11 @@ struct HalfShape {
   int items;
 
   constexpr int64_t tile_items() const { return int64_t{threads} * items; }
+  constexpr bool operator==(const HalfShape& other) const { return threads == other.threads && items == other.items; }
 };
 
-// H200, 2^26 keys of random bits: low byte 1024x32 298 us, 1024x24 292; high byte 512x32 427, 512x40 440, 1024x16 472, and 512x64 with
-// kCopies (half_tile.cuh) 453. Patterns are looked up, which takes registers: 1024x16 396 for two values.
+// H200, 2^26 keys of random bits: low byte 1024x32 298 us, 1024x24 292; high byte 512x32 427, 512x40 440, 1024x16 472. Patterns are looked
+// up, which takes registers: 1024x16 396 for two values.
 constexpr HalfShape half_shape(HalfStep step) {
   switch (step) {
     case HalfStep::kLow: return {1024, 32};
@@ -46,10 +47,9 @@ constexpr HalfShape half_last_shape(int threads) {
   return {threads, static_cast<int>(half_shape(HalfStep::kHigh).tile_items() / threads)};
 }
 
-// What a tile of the one launch may have, for both its partitions. H200, 2^20 float16: 27 us, by passes 37. Tiles of 32 items a thread
-// would take 2^22 keys too, but in 75 to 87 us, by passes 60 to 73.
-constexpr int kHalfGridThreads = 1024;
-constexpr int kHalfGridItems[] = {8, 16};
+// Blocks of the one launch, of as many threads in both its partitions. H200, 2^20 float16: 21 us, by 1024 threads and 8 items 23, by passes
+// 37; 2^21: 36, by 512 threads and 32 items 39. Tiles twice as long would take 2^22 keys too, but in 75 to 87 us, by passes 60 to 73.
+constexpr HalfShape kHalfGridShapes[] = {{512, 16}, {1024, 16}};
 
 // From this length on the partition by the low byte keeps ranks (cuda/radix/half_tile.cuh), the way to find them being chosen by the tile
 // before. H200, 2^26 in all: random bits 775 us with and 806 without, runs 820 and 809; but a block's first tile is chosen by none, and of
@@ -67,7 +67,7 @@ constexpr int half_shared_bytes(HalfStep step, HalfShape shape) {
   return half_record_offset(step, shape.threads) + static_cast<int>(shape.tile_items()) * (step == HalfStep::kHigh ? 6 : 4);
 }
 
-static_assert(half_shared_bytes(HalfStep::kHigh, {kHalfGridThreads, 16}) <= half_shared_bytes(HalfStep::kLow, half_shape(HalfStep::kLow)),
+static_assert(half_shared_bytes(HalfStep::kHigh, kHalfGridShapes[1]) <= half_shared_bytes(HalfStep::kLow, half_shape(HalfStep::kLow)),
               "the one launch, and the last pass by 1024 threads, fit where the passes do");
 
 // Three tables of counters with a bank for each lane, and a set of patterns.
@@ -75,7 +75,7 @@ constexpr int kHalfHistogramSharedBytes = 3 * kHalfBins * 32 * 4 + kPatternWords
 
 struct HalfSortPlan {
   bool used = false;
-  int grid_items = 0;            // of a thread where one launch does all; 0: passes
+  HalfShape grid = {0, 0};       // of a block where one launch does all; no threads: passes
   int64_t tiles[3] = {0, 0, 0};  // by HalfStep
   bool keeps_ranks = false;      // the partition by the low byte keeps the ranks of its counts
   int histogram_grid = 0;
@@ -111,17 +111,16 @@ inline HalfSortPlan plan_half_sort(const SortProblem& problem, const DeviceTrait
     used = offset + bytes;
     return offset;
   };
-  for (int items : kHalfGridItems) {
-    const HalfShape shape = {kHalfGridThreads, items};
-    if (plan.grid_items == 0 && problem.length <= shape.tile_items() * device.sm_count) plan.grid_items = items;
+  for (HalfShape shape : kHalfGridShapes) {
+    if (plan.grid.threads == 0 && problem.length <= shape.tile_items() * device.sm_count) plan.grid = shape;
   }
-  if (plan.grid_items != 0) {
-    const int64_t tiles = ceil_div(problem.length, HalfShape{kHalfGridThreads, plan.grid_items}.tile_items());
+  if (plan.grid.threads != 0) {
+    const int64_t tiles = ceil_div(problem.length, plan.grid.tile_items());
     plan.first_grid = static_cast<int>(tiles);
     plan.grid_counts_offset = take(2 * tiles * kHalfBins * 2);
     plan.grid_unsorted_offset = take(tiles * 4);
   } else {
-    auto grid = [&](int64_t most) { return static_cast<int>(std::min<int64_t>(most, device.sm_count)); };
+    auto blocks = [&](int64_t most) { return static_cast<int>(std::min<int64_t>(most, device.sm_count)); };
     auto tiles = [&](HalfStep step) -> int64_t& { return plan.tiles[static_cast<int>(step)]; };
     for (HalfStep step : {HalfStep::kLow, HalfStep::kHigh, HalfStep::kPatterns}) {
       tiles(step) = ceil_div(problem.length, half_shape(step).tile_items());
@@ -129,10 +128,10 @@ inline HalfSortPlan plan_half_sort(const SortProblem& problem, const DeviceTrait
     plan.keeps_ranks = problem.length >= kMinLengthKeepingRanks;
     const int64_t first_tiles = std::max(tiles(HalfStep::kLow), tiles(HalfStep::kPatterns));
     constexpr int64_t kHistogramKeys = 4096;  // of a block at least
-    plan.histogram_grid = grid(ceil_div(problem.length, kHistogramKeys));
-    plan.first_grid = grid(first_tiles);
+    plan.histogram_grid = blocks(ceil_div(problem.length, kHistogramKeys));
+    plan.first_grid = blocks(first_tiles);
     plan.last_threads = problem.length < kMinLengthOfFewThreads ? 1024 : 512;
-    plan.last_grid = grid(tiles(HalfStep::kHigh));
+    plan.last_grid = blocks(tiles(HalfStep::kHigh));
     constexpr int64_t kTableBytes = kHalfBins * 4;
     plan.bins_offset = take(3 * kTableBytes);
     plan.cleared_bytes = used;

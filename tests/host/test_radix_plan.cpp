@@ -170,8 +170,8 @@ void check_half_sort(const SortProblem& problem, const DeviceTraits& device, con
   const int64_t length = problem.length;
   CHECK(plan.control_offset == 0 && plan.workspace_bytes == sort.workspace_bytes);
   Slices slices = {{0, 256}};
-  if (sort.grid_items != 0) {
-    const HalfShape shape = {kHalfGridThreads, sort.grid_items};
+  if (sort.grid.threads != 0) {
+    const HalfShape shape = sort.grid;
     CHECK(sort.first_grid <= device.sm_count && sort.first_grid * shape.tile_items() >= length);
     CHECK((sort.first_grid - 1) * shape.tile_items() < length);
     CHECK(half_shared_bytes(HalfStep::kHigh, shape) <= device.shared_bytes_per_block);
@@ -353,17 +353,17 @@ void check_byte_sort_choice() {
 // For whole keys; in one launch while there is a tile for each SM.
 void check_half_sort_choice() {
   DeviceTraits device;
-  auto grid_items = [&](int64_t length) { return plan_radix_sort(make_problem(2, 1, length, true, 8), device).half_sort.grid_items; };
-  CHECK(grid_items(1 << 20) == 8 && grid_items(132 * 8192) == 8 && grid_items(132 * 8192 + 1) == 16);
   auto plan_of = [&](int64_t length) { return plan_radix_sort(make_problem(2, 1, length, true, 8), device).half_sort; };
   CHECK(plan_of(1 << 26).keeps_ranks && !plan_of((1 << 26) - 1).keeps_ranks);
   CHECK(plan_of(1 << 25).last_threads == 512 && plan_of((1 << 25) - 1).last_threads == 1024);
   CHECK(half_last_shape(512).tile_items() == half_last_shape(1024).tile_items());
-  CHECK(grid_items(132 * 16384) == 16 && grid_items(132 * 16384 + 1) == 0);
+  constexpr HalfShape kShort = {512, 16}, kLong = {1024, 16};
+  CHECK(plan_of(1 << 20).grid == kShort && plan_of(132 * 8192).grid == kShort && plan_of(132 * 8192 + 1).grid == kLong);
+  CHECK(plan_of(132 * 16384).grid == kLong && plan_of(132 * 16384 + 1).grid.threads == 0);
   SortProblem problem = make_problem(2, 1, 1 << 22, true, 8);
   device.shared_bytes_per_block = 166912;
   const RadixPlan plan = plan_radix_sort(problem, device);
-  CHECK(plan.half_sort.used && plan.half_sort.grid_items == 0);
+  CHECK(plan.half_sort.used && plan.half_sort.grid.threads == 0);
   check_half_sort(problem, device, plan);
   device.shared_bytes_per_block = 101376;
   CHECK(!plan_radix_sort(problem, device).half_sort.used);

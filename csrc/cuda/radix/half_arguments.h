@@ -58,7 +58,7 @@ cudaError_t launch_half_first(const HalfArguments& arguments, bool keeps_ranks, 
 // `threads`: of a block.
 cudaError_t launch_half_last(const HalfArguments& arguments, int threads, int grid, cudaStream_t stream);
 
-// The one launch: a block to each tile of `items` a thread.
-cudaError_t launch_half_grid(const HalfArguments& arguments, int items, int grid, cudaStream_t stream);
+// The one launch: a block to each tile. `shape`: one of kHalfGridShapes.
+cudaError_t launch_half_grid(const HalfArguments& arguments, HalfShape shape, int grid, cudaStream_t stream);
 
 }  // namespace gpusort

@@ -141,7 +141,6 @@ struct HalfGridTile : Tile {
     Tile::scatter(range, 0);
     __syncthreads();
     Tile::clear_histogram();
-    if constexpr (kHigh) wait_for_copies();
     return start;
   }
 
@@ -156,7 +155,7 @@ struct HalfGridTile : Tile {
     const uint2* counts = reinterpret_cast<const uint2*>(counts_of(0)) + quad;
     uint32_t all[4] = {0, 0, 0, 0}, before[4] = {0, 0, 0, 0};
     constexpr uint32_t kRows = kThreads / kQuads;
-    constexpr int kBatch = 9;  // in flight: 132 tiles at once
+    constexpr int kBatch = 128 / kRows + 1;  // in flight: 132 tiles at once
     for (uint32_t first = thread / kQuads; first < gridDim.x; first += kRows * kBatch) {
       uint2 four[kBatch];
 #pragma unroll
@@ -220,15 +219,15 @@ struct HalfGridTile : Tile {
   }
 };
 
-template <int kItems>
-__global__ void __launch_bounds__(kHalfGridThreads, 1) half_grid_kernel(const __grid_constant__ HalfArguments arguments) {
+template <int kThreads, int kItems>
+__global__ void __launch_bounds__(kThreads, 1) half_grid_kernel(const __grid_constant__ HalfArguments arguments) {
   start_after_predecessor();
   extern __shared__ __align__(1024) uint8_t staging[];
   if (arguments.called_off != nullptr && *arguments.called_off != 0) return;  // all blocks do
   const cg::grid_group grid = cg::this_grid();
   const uint32_t shared = shared_address(staging);
   {
-    HalfGridTile<HalfTile<HalfStep::kLow, kHalfGridThreads, kItems>> tile(arguments, shared);
+    HalfGridTile<HalfTile<HalfStep::kLow, kThreads, kItems>> tile(arguments, shared);
     tile.load();
     const bool unsorted = __syncthreads_or(tile.unsorted()) != 0;
     if (threadIdx.x == 0) arguments.grid_unsorted[blockIdx.x] = unsorted ? 1 : 0;
@@ -244,7 +243,7 @@ __global__ void __launch_bounds__(kHalfGridThreads, 1) half_grid_kernel(const __
     tile.write();
   }
   grid.sync();
-  HalfGridTile<HalfTile<HalfStep::kHigh, kHalfGridThreads, kItems, true>> tile(arguments, shared);
+  HalfGridTile<HalfTile<HalfStep::kHigh, kThreads, kItems>> tile(arguments, shared);
   tile.load();
   tile.count();
   const uint32_t total = tile.publish_counts();
@@ -255,26 +254,25 @@ __global__ void __launch_bounds__(kHalfGridThreads, 1) half_grid_kernel(const __
   tile.write();
 }
 
-template <int kItems>
-cudaError_t launch_items(const HalfArguments& arguments, int grid, cudaStream_t stream) {
-  constexpr HalfShape kShape = {kHalfGridThreads, kItems};
+template <int kThreads, int kItems>
+cudaError_t launch_shape(const HalfArguments& arguments, int grid, cudaStream_t stream) {
+  constexpr HalfShape kShape = {kThreads, kItems};
   constexpr int kSharedBytes = half_shared_bytes(HalfStep::kHigh, kShape);
   static_assert(kSharedBytes >= half_shared_bytes(HalfStep::kLow, kShape), "one size serves both");
   static std::atomic<uint64_t> prepared{0};
-  const cudaError_t error = allow_shared_memory(half_grid_kernel<kItems>, kSharedBytes, prepared);
+  const cudaError_t error = allow_shared_memory(half_grid_kernel<kThreads, kItems>, kSharedBytes, prepared);
   if (error != cudaSuccess) return error;
-  const LaunchShape launch = {static_cast<unsigned>(grid), kHalfGridThreads, kSharedBytes, true, true};
-  return launch_after_predecessor<half_grid_kernel<kItems>>(arguments, launch, stream);
+  const LaunchShape launch = {static_cast<unsigned>(grid), kThreads, kSharedBytes, true, true};
+  return launch_after_predecessor<half_grid_kernel<kThreads, kItems>>(arguments, launch, stream);
 }
 
 }  // namespace
 
-cudaError_t launch_half_grid(const HalfArguments& arguments, int items, int grid, cudaStream_t stream) {
-  switch (items) {
-    case kHalfGridItems[0]: return launch_items<kHalfGridItems[0]>(arguments, grid, stream);
-    case kHalfGridItems[1]: return launch_items<kHalfGridItems[1]>(arguments, grid, stream);
-    default: return cudaErrorInvalidValue;
-  }
+cudaError_t launch_half_grid(const HalfArguments& arguments, HalfShape shape, int grid, cudaStream_t stream) {
+  constexpr HalfShape kShort = kHalfGridShapes[0], kLong = kHalfGridShapes[1];
+  if (shape == kShort) return launch_shape<kShort.threads, kShort.items>(arguments, grid, stream);
+  if (shape == kLong) return launch_shape<kLong.threads, kLong.items>(arguments, grid, stream);
+  return cudaErrorInvalidValue;
 }
 
 }  // namespace gpusort

@@ -204,7 +204,6 @@ struct HalfPass : Tile {
       __syncwarp();
       Tile::clear_histogram();
       find_offsets(tile, word, total, start);
-      if constexpr (Tile::kCopies) wait_for_copies();
       __syncthreads();  // records and offsets are in place
       tile = warp_uniform(load_shared(shared + kNextTile));
       const bool more = tile < tiles();
@@ -225,7 +224,7 @@ struct HalfPass : Tile {
 };
 
 template <HalfStep kStep, bool kKeepsRanks = false>
-using HalfTileOf = HalfTile<kStep, half_shape(kStep).threads, half_shape(kStep).items, false, kKeepsRanks>;
+using HalfTileOf = HalfTile<kStep, half_shape(kStep).threads, half_shape(kStep).items, kKeepsRanks>;
 
 template <auto kKernel>
 cudaError_t launch_half_pass(const HalfArguments& arguments, int grid, int threads, int shared_bytes, cudaStream_t stream) {

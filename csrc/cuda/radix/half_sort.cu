@@ -42,7 +42,7 @@ cudaError_t launch_half_sort(const SortProblem& problem, const HalfSortPlan& pla
   arguments.length = static_cast<uint32_t>(problem.length);
   arguments.grid_counts = reinterpret_cast<uint16_t*>(words(plan.grid_counts_offset));
   arguments.grid_unsorted = words(plan.grid_unsorted_offset);
-  if (plan.grid_items != 0) return launch_half_grid(arguments, plan.grid_items, plan.first_grid, stream);
+  if (plan.grid.threads != 0) return launch_half_grid(arguments, plan.grid, plan.first_grid, stream);
   for (int step = 0; step < 3; ++step) arguments.tiles[step] = static_cast<uint32_t>(plan.tiles[step]);
   const int64_t look_back_bytes = plan.look_back_offset[1] - plan.look_back_offset[0];
   arguments.look_back_vectors = static_cast<uint64_t>(look_back_bytes + plan.tiles[static_cast<int>(HalfStep::kHigh)] * kHalfBins * 4) / 16;

@@ -3,8 +3,7 @@
 //
 //   kLow       from the keys; the bin is the low byte of the code. Staged: key << 16 | place in the tile, from which the index follows
 //   kPatterns  from the keys to the outputs; the bin is the rank of the pattern's code. Staged: number of the pattern << 16 | place
-//   kHigh      from keys and indices in the order of the low byte; the bin is the high byte. Staged: keys, and indices. Where registers
-//              are short, these go from memory to their staged places by themselves once the places are known (kCopies)
+//   kHigh      from keys and indices in the order of the low byte; the bin is the high byte. Staged: keys, and indices
 //
 // Bins are counted before their scan by atomics that return nothing, and places are taken after it by atomics that do. Or (kKeepsRanks) the
 // first return the ranks in the warp's bins, and places are these on top of the counters. Both are exact; but the order in which the lanes
@@ -27,12 +26,11 @@
 namespace gpusort {
 
 // kPermutePeriod is for tests of the verification, see tile_ranks.cuh.
-template <HalfStep kStep_, int kThreads_, int kItems_, bool kCopies_ = false, bool kKeepsRanks_ = false, int kPermutePeriod_ = 0>
+template <HalfStep kStep_, int kThreads_, int kItems_, bool kKeepsRanks_ = false, int kPermutePeriod_ = 0>
 struct HalfTile {
   static constexpr HalfStep kStep = kStep_;
   static constexpr bool kHigh = kStep == HalfStep::kHigh, kPatterns = kStep == HalfStep::kPatterns;
   static constexpr bool kKeepsRanks = kKeepsRanks_;
-  static constexpr bool kCopies = kHigh && kCopies_, kLoadsIndices = kHigh && !kCopies_;
   static constexpr int kThreads = kThreads_, kWarps = kThreads / 32, kItems = kItems_;
   static constexpr int kGroup = 8;  // items in flight
   static constexpr int kGroups = kItems / kGroup;
@@ -67,7 +65,7 @@ struct HalfTile {
   const uint32_t own;        // place in the tile of this thread's first item; the others follow 32 apart
   const uint32_t histogram;  // of this warp
   uint32_t input[kItems];    // as loaded: the key; as counted: the key, or the number of its pattern, << 16 | 4 * bin (kKeepsRanks: rank)
-  uint32_t input_index[kLoadsIndices ? kItems : 1];
+  uint32_t input_index[kHigh ? kItems : 1];
   __device__ __forceinline__ HalfTile(const HalfArguments& a, uint32_t base)
       : arguments(a), shared(base), own(warp * (32 * kItems) + lane), histogram(base + warp * (kHalfBins * 4)) {}
 
@@ -92,17 +90,17 @@ struct HalfTile {
       for (int k = 0; k < kGroup; ++k) {
         const int item = group * kGroup + k;
         input[item] = from[item * 32];
-        if constexpr (kLoadsIndices) input_index[item] = arguments.low_indices[range.first + own + item * 32];
+        if constexpr (kHigh) input_index[item] = arguments.low_indices[range.first + own + item * 32];
       }
     } else {
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) {
         const int item = group * kGroup + k;
         input[item] = arguments.pad[kHigh];
-        if constexpr (kLoadsIndices) input_index[item] = ~0u;
+        if constexpr (kHigh) input_index[item] = ~0u;
         if (own + item * 32 < range.items) {
           input[item] = from[item * 32];
-          if constexpr (kLoadsIndices) input_index[item] = arguments.low_indices[range.first + own + item * 32];
+          if constexpr (kHigh) input_index[item] = arguments.low_indices[range.first + own + item * 32];
         }
       }
     }
@@ -259,7 +257,6 @@ struct HalfTile {
 
   template <class Rank>
   __device__ __forceinline__ void scatter_groups(const Range& range, Rank rank_group) const {
-    const uint32_t* indices = arguments.low_indices + range.first + own;
 #pragma unroll
     for (int first = 0; first < kItems; first += kGroup) {
       uint32_t counter[kGroup], at[kGroup];
@@ -279,12 +276,7 @@ struct HalfTile {
         at[k] ^= swizzle(at[k]);
         if constexpr (kHigh) {
           store_shared_16(shared + kRecords + at[k], input[item] >> 16);
-          if constexpr (kLoadsIndices)
-            store_shared(shared + kIndices + at[k] * 2, input_index[item]);
-          else if (range.full() || own_place + item * 32 < range.items)
-            copy_word_to_shared(shared + kIndices + at[k] * 2, indices + item * 32);
-          else
-            store_shared(shared + kIndices + at[k] * 2, ~0u);
+          store_shared(shared + kIndices + at[k] * 2, input_index[item]);
         } else {
           store_shared(shared + kRecords + at[k], (input[item] & 0xffff0000) | (own_place + item * 32));
         }

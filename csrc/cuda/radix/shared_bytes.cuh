@@ -30,11 +30,6 @@ __device__ __forceinline__ void copy_to_shared(uint32_t address, const void* fro
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
 }
 
-// A word, from a multiple of 4 on.
-__device__ __forceinline__ void copy_word_to_shared(uint32_t address, const void* from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address), "l"(from) : "memory");
-}
-
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
