@@ -129,8 +129,8 @@ struct RadixPlan {
   int histogram_grid = 0;
   bool previewed = false;       // some keys are looked at before all are counted (cuda/radix/digit_preview.h)
   int64_t histogram_chunk = 0;  // keys of one row that a histogram block takes at a time
-  // 64-bit keys: how many are looked at to find out whether the high words tell nearly all different keys apart, so that four digits are
-  // enough (cuda/radix/high_word_sample.cuh). 0: not asked.
+  // 64-bit keys: how many are looked at to find out whether three or four leading digits tell nearly all different keys apart, so that
+  // these are enough (cuda/radix/leading_digits.h). 0: not asked.
   int high_word_samples = 0;
   int64_t look_back_words = 0;  // per table
   int64_t cleared_bytes = 0;    // at the start of the tables: zeroed before the first kernel

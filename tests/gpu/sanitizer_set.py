@@ -73,7 +73,7 @@ def run_sorts():
 
 
 def run_long_arrays():
-    """Beyond the grid sort: 8-bit keys by one partition, buckets after a partition in one launch, 64-bit keys by their high words."""
+    """Beyond the grid sort: 8-bit keys by one partition, buckets after a partition in one launch, 64-bit keys by few digits."""
     calls = 0
     for name, dtype in (("random_bits", torch.uint8), ("uniform", torch.float32), ("random_bits", torch.int64), ("two_values", torch.bool)):
         x = make(name, 300_001, dtype)
@@ -81,9 +81,11 @@ def run_long_arrays():
         assert_stable_sort(x, (values.cpu(), indices.cpu()))
         calls += 1
     x = make("random_bits", 300_001, torch.int64)
+    x[:200] &= (1 << 40) - 1  # a long group of the same leading digits
     values, indices = gs.radix_sort(x.cuda())
     assert_stable_sort(x, (values.cpu(), indices.cpu()))
-    return calls + 1
+    assert_values(x, gs.sort_keys(x.cuda()).cpu(), stable_order(x, -1), -1, "sort_keys of a long group")
+    return calls + 2
 
 
 def run_algorithms():

@@ -4,7 +4,7 @@
 // when the row changes: rows share no counter, however many there are.
 //
 // How: digit_counter.cuh. Of long rows of 32- and 64-bit keys a first look may have spared this one all or half of its work:
-// digit_preview.h.
+// digit_preview.h. Where 64-bit keys will be sorted by digits of the high word alone (leading_digits.h), the others are not counted.
 //
 // The same read finds the bits in which the keys of a row differ from its first key (a digit with none is constant), and whether some key
 // is smaller than its predecessor; a warp stops looking for that once it has found one.
@@ -16,7 +16,7 @@
 #include "digit_counter.cuh"
 #include "digit_histogram.h"
 #include "digit_preview.h"
-#include "high_word_sample.cuh"
+#include "leading_digits.h"
 #include "radix_control.cuh"
 
 namespace gpusort {
@@ -28,6 +28,7 @@ __global__ __launch_bounds__(kHistogramThreads, 1) void digit_histogram_kernel(c
   __shared__ uint32_t report_words[4];
   if (arguments.control->called_off != 0) return;
   int first_bin = 0;
+  bool high_word_alone = false;
   if constexpr (sizeof(Key) >= 4) {
     if (arguments.previewed) {
       const int counted = counted_by_preview(*arguments.control);
@@ -35,6 +36,7 @@ __global__ __launch_bounds__(kHistogramThreads, 1) void digit_histogram_kernel(c
       first_bin = counted * kRadixBins;
     }
   }
+  if constexpr (sizeof(Key) == 8) high_word_alone = high_word_counted_alone(arguments.control->sorted_from);
   const uint4 nothing = make_uint4(0, 0, 0, 0);
   for (int i = threadIdx.x; i < CounterLayout<Key>::kWords / 4; i += kHistogramThreads) reinterpret_cast<uint4*>(counters)[i] = nothing;
   if (threadIdx.x < 4) report_words[threadIdx.x] = 0;
@@ -44,24 +46,21 @@ __global__ __launch_bounds__(kHistogramThreads, 1) void digit_histogram_kernel(c
     static_cast<uint4*>(arguments.look_back)[i] = nothing;
   }
   __syncthreads();
+  if constexpr (sizeof(Key) == 8) {
+    if (high_word_alone) {
+      if (arguments.codes_meet)
+        count_digits<Key, Count, true, true, 4, 4>(arguments, counters, report_words);
+      else
+        count_digits<Key, Count, true, false, 4, 4>(arguments, counters, report_words);
+      return;
+    }
+  }
   if (arguments.window_bits < static_cast<int>(sizeof(Key) * 8)) {
     count_digits<Key, Count, false, true>(arguments, counters, report_words);
   } else if (arguments.codes_meet) {
     count_digits<Key, Count, true, true>(arguments, counters, report_words, first_bin);
   } else {
     count_digits<Key, Count, true, false>(arguments, counters, report_words, first_bin);
-  }
-  if constexpr (sizeof(Key) == 8) {
-    if (arguments.high_word_samples == 0) return;
-    if (threadIdx.x == 0) {  // it has also written the block's report
-      __threadfence();
-      report_words[0] = atomicAdd(&arguments.control->histogram_blocks, 1u);
-      __threadfence();
-    }
-    __syncthreads();
-    if (report_words[0] + 1 != gridDim.x) return;
-    __syncthreads();
-    choose_high_word_first<kHistogramThreads>(arguments, reinterpret_cast<unsigned long long*>(counters), report_words);
   }
 }
 
@@ -82,6 +81,12 @@ cudaError_t launch_digit_histogram(const HistogramArguments<Key>& arguments, boo
   if constexpr (sizeof(Key) >= 4) {
     if (arguments.previewed) {
       const cudaError_t error = launch_digit_preview(arguments, wide, grid, stream);
+      if (error != cudaSuccess) return error;
+    }
+  }
+  if constexpr (sizeof(Key) == 8) {
+    if (arguments.high_word_samples > 0) {
+      const cudaError_t error = launch_leading_digits(arguments, stream);
       if (error != cudaSuccess) return error;
     }
   }

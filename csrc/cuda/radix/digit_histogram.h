@@ -30,7 +30,7 @@ struct HistogramArguments {
   int window_bits = 0;             // end_bit - begin_bit, above 0
   bool previewed = false;          // 32- and 64-bit keys, whole ones, one row of more than 1024: see digit_preview.h
   bool codes_meet = false;         // floats and bool: fill RadixControl::other_patterns
-  uint32_t high_word_samples = 0;  // 64-bit keys, one row: above 0 fills RadixControl::high_word_first
+  uint32_t high_word_samples = 0;  // 64-bit keys, one row: above 0 asks leading_digits.h
 };
 
 template <class Key>

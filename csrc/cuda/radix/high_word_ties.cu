@@ -1,17 +1,20 @@
 // See high_word_ties.h.
 //
-// The keys rise by their high words. So a key with a larger code than the one after it, a drop, has the same high word, and a run of equal
-// high words without a drop is sorted: that is so for keys that are equal, however many. Three kernels, since no run may be changed while
-// others look for drops:
+// The keys rise by the digits that were sorted by, say their high words. So a key with a larger code than the one after it, a drop, has the
+// same high word, and a run of equal high words without a drop is sorted: that is so for keys that are equal, however many. Three kernels,
+// since no run may be changed while others look for drops:
 //
 //   find   reads all keys and notes the start of each run that has a drop, once (H200, 2^26 random keys: 2^19 runs, 177 us; without drops
-//   157) mend   one thread for each noted run sorts it by insertion, which keeps equal keys in the order of their indices (57 us). Runs
-//   that turn
-//          out to be long are noted again, with both ends
-//   rest   one block for each of these sorts (low word, index) in shared memory by a bitonic network (Batcher, 1968). Or, if they are too
-//          long or too many, everything is prepared for the sort by all digits
+//          157)
+//   mend   one thread for each noted run sorts it by insertion, which keeps equal keys in the order of their indices (57 us). Runs that
+//          turn out to be long are noted again, with both ends
+//   rest   one block for each of these sorts (rest of the key, place) in shared memory by a bitonic network (Batcher, 1968). Or, if they
+//          are too long or too many, everything is prepared for the sort by all digits
 //
 // In `mend` others may read keys that move, but only to compare high words, and those are equal all over the run.
+//
+// Where the runs are small groups (RadixControl::small_groups) the first kernel orders them while it writes the outputs (close_groups.cuh),
+// and notes long ones that have a drop, for which the second one finds both ends.
 #include "high_word_ties.h"
 
 #include <cuda_runtime.h>
@@ -19,6 +22,7 @@
 #include <algorithm>
 
 #include "borrowed_indices.cuh"
+#include "close_groups.cuh"
 #include "radix_control.cuh"
 
 namespace gpusort {
@@ -29,7 +33,7 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kRows = 8;  // of 32 keys that a warp looks at together
 constexpr uint32_t kChunk = kRows * 32;
 constexpr uint32_t kMostNotes = kChunk / 2;  // of a chunk: two drops of different runs are not neighbours
-constexpr int kBlocksPerSm = 6;              // all resident at once
+constexpr int kBlocksPerSm = 4;              // all resident at once
 constexpr int kRestThreads = 1024;
 
 // Lists in the memory of the records.
@@ -53,26 +57,26 @@ struct TieLists {
   }
 };
 
-struct NoIndex {};
-
 // The items of the outputs. Of int64 indices the lower halves alone: the upper ones are zero, or the tables' (borrowed_indices.cuh).
 template <class Index>
 struct TiedItems {
   static constexpr bool kIndexed = !std::is_same_v<Index, NoIndex>;
   const KeyCodec<uint64_t>& codec;
+  const uint32_t shift;  // of the digits that are sorted by
   uint64_t* keys;
   uint32_t* indices;
   uint32_t length;
 
-  __device__ __forceinline__ explicit TiedItems(const PassArguments<uint64_t>& arguments)
+  __device__ __forceinline__ TiedItems(const PassArguments<uint64_t>& arguments, uint32_t lowest)
       : codec(arguments.codec),
+        shift(lowest),
         keys(arguments.keys_out),
         indices(static_cast<uint32_t*>(arguments.indices_out)),
         length(arguments.length) {}
 
   __device__ __forceinline__ uint32_t& index(uint32_t i) const { return indices[i * uint64_t{sizeof(Index) / 4}]; }
   __device__ __forceinline__ uint64_t code(uint32_t i) const { return codec.code(keys[i]); }
-  __device__ __forceinline__ uint32_t high(uint32_t i) const { return static_cast<uint32_t>(code(i) >> 32); }
+  __device__ __forceinline__ uint64_t leading(uint32_t i) const { return code(i) >> shift; }
 
   // Sorts [begin, end) by insertion.
   __device__ __forceinline__ void insert(uint32_t begin, uint32_t end) const {
@@ -97,11 +101,11 @@ struct TiedItems {
     }
   }
 
-  // The first position in [low, up) whose high word is not below `high`, or not below it or equal.
-  __device__ __forceinline__ uint32_t bisect(uint32_t low, uint32_t up, uint32_t wanted, bool beyond_equal) const {
+  // The first position in [low, up) whose leading digits are not below those wanted, or not below or equal.
+  __device__ __forceinline__ uint32_t bisect(uint32_t low, uint32_t up, uint64_t wanted, bool beyond_equal) const {
     while (low < up) {
       const uint32_t middle = low + (up - low) / 2;
-      const uint32_t there = high(middle);
+      const uint64_t there = leading(middle);
       if (there < wanted || (beyond_equal && there == wanted))
         low = middle + 1;
       else
@@ -113,6 +117,16 @@ struct TiedItems {
 
 __device__ __forceinline__ uint32_t word_of(const PassArguments<uint64_t>& arguments, size_t offset) {
   return *control_word(arguments.control, offset, arguments.spacing);
+}
+
+// The lowest bit sorted by. 0: all were.
+__device__ __forceinline__ uint32_t lowest_sorted_bit(const PassArguments<uint64_t>& arguments) {
+  return word_of(arguments, offsetof(RadixControl, unsorted)) != 0 ? word_of(arguments, offsetof(RadixControl, sorted_from)) : 0;
+}
+
+// Of notes that close_groups.cuh may make, in a table that nobody reads any more.
+__device__ __forceinline__ uint32_t most_group_notes(const PassArguments<uint64_t>& arguments) {
+  return min(arguments.tiles * kRadixBins, kMostLongRuns);
 }
 
 // The key before position i, in front of which there is a drop, begins a run whose first drop this is, as far as can be seen: the run's
@@ -130,10 +144,20 @@ __device__ __forceinline__ void note_drop(const PassArguments<uint64_t>& argumen
   notes[atomicAdd(count, 1u)] = start;
 }
 
+template <class Index>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     find_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments, const TieLists lists) {
   __shared__ uint32_t count;
-  if (word_of(arguments, offsetof(RadixControl, high_word_first)) == 0) return;
+  __shared__ typename GroupCloser<Index, kThreads, kRows>::Shared words;
+  const uint32_t lowest = lowest_sorted_bit(arguments);
+  if (lowest == 0) return;
+  if (word_of(arguments, offsetof(RadixControl, small_groups)) != 0) {
+    const GroupCloser<Index, kThreads, kRows> closer{arguments, words, lowest, most_group_notes(arguments)};
+    const uint32_t tiles = (arguments.length - 1) / closer.kTile + 1;
+#pragma unroll 1
+    for (uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) closer.close_tile(tile * closer.kTile);
+    return;
+  }
   if (threadIdx.x == 0) count = 0;
   __syncthreads();
   uint32_t* notes = lists.own_notes(arguments.length);
@@ -165,11 +189,12 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
 
 // The run around position `inside` is longer than one thread should sort: noted with its ends, or too much.
 template <class Index>
-__device__ __noinline__ void note_long_run(const PassArguments<uint64_t>& arguments, uint32_t inside, const TieLists& lists) {
-  const TiedItems<Index> items(arguments);
-  const uint32_t high = items.high(inside);
-  const uint32_t begin = items.bisect(0, inside, high, false);
-  const uint32_t end = items.bisect(inside, items.length, high, true);
+__device__ __noinline__ void note_long_run(const PassArguments<uint64_t>& arguments, uint32_t lowest, uint32_t inside,
+                                           const TieLists& lists) {
+  const TiedItems<Index> items(arguments, lowest);
+  const uint64_t leading = items.leading(inside);
+  const uint32_t begin = items.bisect(0, inside, leading, false);
+  const uint32_t end = items.bisect(inside, items.length, leading, true);
   const uint32_t place = atomicAdd(control_word(arguments.control, offsetof(RadixControl, long_runs), arguments.spacing), 1u);
   if (place < lists.most_long_runs) lists.long_runs[place] = make_uint2(begin, end);
   if (place >= lists.most_long_runs || end - begin > kMostLongTies) {
@@ -181,37 +206,48 @@ __device__ __noinline__ void note_long_run(const PassArguments<uint64_t>& argume
 template <class Index>
 __global__ void __launch_bounds__(kThreads)
     mend_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments, const TieLists lists) {
-  if (word_of(arguments, offsetof(RadixControl, high_word_first)) == 0) return;
-  const TiedItems<Index> items(arguments);
+  const uint32_t lowest = lowest_sorted_bit(arguments);
+  if (lowest == 0) return;
+  if (word_of(arguments, offsetof(RadixControl, small_groups)) != 0) {
+    const uint32_t made = word_of(arguments, offsetof(RadixControl, group_notes)), most = most_group_notes(arguments);
+    uint32_t note = blockIdx.x * kThreads + threadIdx.x;
+    if (note == 0 && made > most) *control_word(arguments.control, offsetof(RadixControl, again), arguments.spacing) = 1;
+    for (; note < min(made, most); note += gridDim.x * kThreads) {
+      note_long_run<Index>(arguments, lowest, arguments.look_back[0][static_cast<uint64_t>(note) * arguments.spacing], lists);
+    }
+    return;
+  }
+  const TiedItems<Index> items(arguments, lowest);
   const uint32_t* notes = lists.own_notes(items.length);
   const uint32_t count = lists.counts[blockIdx.x];
   for (uint32_t note = threadIdx.x; note < count; note += kThreads) {
     const uint32_t begin = notes[note];
-    const uint32_t high = items.high(begin);
+    const uint64_t leading = items.leading(begin);
     uint32_t end = begin + 2;
-    while (end < items.length && end - begin <= kMostShortTies && items.high(end) == high) ++end;
-    if (end - begin > kMostShortTies || (begin > 0 && items.high(begin - 1) == high))
-      note_long_run<Index>(arguments, begin, lists);
+    while (end < items.length && end - begin <= kMostShortTies && items.leading(end) == leading) ++end;
+    if (end - begin > kMostShortTies || (begin > 0 && items.leading(begin - 1) == leading))
+      note_long_run<Index>(arguments, lowest, begin, lists);
     else
       items.insert(begin, end);
   }
 }
 
-// One run, which fits shared memory. All threads call.
+// One run, which fits shared memory. All threads call. Keys that are equal stand in the order of their indices, so the place of a key in
+// the run tells which of them comes first, and where its index is.
 template <class Index>
-__device__ __forceinline__ void sort_run(const PassArguments<uint64_t>& arguments, uint32_t begin, uint32_t end, uint64_t* words) {
-  const TiedItems<Index> items(arguments);
+__device__ __forceinline__ void sort_run(const PassArguments<uint64_t>& arguments, uint32_t lowest, uint32_t begin, uint32_t end,
+                                         uint64_t* words) {
+  constexpr uint32_t kPlaceBits = 12;
+  static_assert(kMostLongTies == 1 << kPlaceBits, "a word is a place and, above it, the rest of the code");
+  constexpr int kPerThread = kMostLongTies / kRestThreads;
+  const TiedItems<Index> items(arguments, lowest);
   const uint32_t count = end - begin;
-  const uint64_t high = static_cast<uint64_t>(items.high(begin)) << 32;
+  const uint64_t rest = (uint64_t{1} << lowest) - 1;
+  const uint64_t leading = items.code(begin) & ~rest;
   uint32_t padded = 2;
   while (padded < count) padded *= 2;
   for (uint32_t i = threadIdx.x; i < padded; i += kRestThreads) {
-    uint64_t word = ~uint64_t{0};
-    if (i < count) {
-      word = items.code(begin + i) << 32;
-      if constexpr (TiedItems<Index>::kIndexed) word |= items.index(begin + i);
-    }
-    words[i] = word;
+    words[i] = i < count ? (items.code(begin + i) & rest) << kPlaceBits | i : ~uint64_t{0};
   }
   for (uint32_t size = 2; size <= padded; size *= 2) {
     for (uint32_t distance = size / 2; distance > 0; distance /= 2) {
@@ -227,16 +263,54 @@ __device__ __forceinline__ void sort_run(const PassArguments<uint64_t>& argument
     }
   }
   __syncthreads();
-  for (uint32_t i = threadIdx.x; i < count; i += kRestThreads) {
-    const uint64_t word = words[i];
-    items.keys[begin + i] = arguments.codec.bits(high | word >> 32);
-    if constexpr (TiedItems<Index>::kIndexed) items.index(begin + i) = static_cast<uint32_t>(word);
+  uint32_t index[kPerThread];
+#pragma unroll
+  for (int k = 0; k < kPerThread; ++k) {
+    const uint32_t i = threadIdx.x + k * kRestThreads;
+    if (TiedItems<Index>::kIndexed && i < count) index[k] = items.index(begin + (static_cast<uint32_t>(words[i]) & (kMostLongTies - 1)));
+  }
+  __syncthreads();  // all indices are read
+#pragma unroll
+  for (int k = 0; k < kPerThread; ++k) {
+    const uint32_t i = threadIdx.x + k * kRestThreads;
+    if (i >= count) continue;
+    items.keys[begin + i] = arguments.codec.bits(leading | words[i] >> kPlaceBits);
+    if constexpr (TiedItems<Index>::kIndexed) items.index(begin + i) = index[k];
   }
   __syncthreads();
 }
 
+// Counts the digits that the histogram has left out. The last block to end copies all bins, if they lie elsewhere.
+__device__ __forceinline__ void count_other_digits(const PassArguments<uint64_t>& arguments, const HighWordTables& tables,
+                                                   uint32_t* counters) {
+  constexpr uint32_t kDigits = 4, kCounters = kDigits * kRadixBins;
+  __shared__ bool last;
+  for (uint32_t i = threadIdx.x; i < kCounters; i += kRestThreads) counters[i] = 0;
+  __syncthreads();
+  for (uint64_t i = blockIdx.x * kRestThreads + threadIdx.x; i < arguments.length; i += gridDim.x * kRestThreads) {
+    const uint64_t code = arguments.codec.code(arguments.keys_in[i]);
+#pragma unroll
+    for (uint32_t digit = 0; digit < kDigits; ++digit)
+      atomicAdd(counters + digit * kRadixBins + (code >> digit * kRadixBits & (kRadixBins - 1)), 1u);
+  }
+  __syncthreads();
+  uint32_t* bins = const_cast<uint32_t*>(arguments.bins);
+  for (uint32_t i = threadIdx.x; i < kCounters; i += kRestThreads) {
+    if (counters[i] != 0) atomicAdd(bins + i * arguments.spacing, counters[i]);
+  }
+  __threadfence();
+  __syncthreads();
+  uint32_t* finished = control_word(arguments.control, offsetof(RadixControl, counting_blocks), arguments.spacing);
+  if (threadIdx.x == 0) last = atomicAdd(finished, 1u) + 1 == gridDim.x;
+  __syncthreads();
+  if (!last || arguments.spacing == 1) return;
+  __threadfence();
+  for (uint32_t i = threadIdx.x; i < tables.bin_words; i += kRestThreads)
+    const_cast<uint32_t*>(tables.middle.bins)[i] = __ldcg(bins + i * arguments.spacing);
+}
+
 // Everything as the middle slots need it: records in the order of the input, tables where they were, the first look-back table cleared.
-__device__ __forceinline__ void prepare_again(const PassArguments<uint64_t>& arguments, const HighWordTables& tables) {
+__device__ __forceinline__ void prepare_again(const PassArguments<uint64_t>& arguments, const HighWordTables& tables, uint32_t* counters) {
   const PassArguments<uint64_t>& middle = tables.middle;
   const uint32_t first = blockIdx.x * kRestThreads + threadIdx.x, step = gridDim.x * kRestThreads;
   if (first < kControlWords) {
@@ -248,7 +322,9 @@ __device__ __forceinline__ void prepare_again(const PassArguments<uint64_t>& arg
     else if (arguments.spacing > 1)
       words[first] = *control_word(arguments.control, first * 4, arguments.spacing);
   }
-  if (arguments.spacing > 1) {
+  if (high_word_counted_alone(word_of(arguments, offsetof(RadixControl, sorted_from)))) {
+    count_other_digits(arguments, tables, counters);
+  } else if (arguments.spacing > 1) {
     uint32_t* bins = const_cast<uint32_t*>(middle.bins);
     for (uint32_t i = first; i < tables.bin_words; i += step) bins[i] = arguments.bins[i * arguments.spacing];
   }
@@ -267,11 +343,12 @@ template <class Index>
 __global__ void __launch_bounds__(kRestThreads) rest_of_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments,
                                                                     const __grid_constant__ HighWordTables tables, const TieLists lists) {
   __shared__ uint64_t words[kMostLongTies];
-  if (word_of(arguments, offsetof(RadixControl, high_word_first)) == 0) return;
+  const uint32_t lowest = lowest_sorted_bit(arguments);
+  if (lowest == 0) return;
   const uint32_t runs = word_of(arguments, offsetof(RadixControl, long_runs));
   if (runs == 0) return;
   if (word_of(arguments, offsetof(RadixControl, again)) != 0) {
-    prepare_again(arguments, tables);
+    prepare_again(arguments, tables, reinterpret_cast<uint32_t*>(words));
     return;
   }
   for (uint32_t run = blockIdx.x; run < runs; run += gridDim.x) {
@@ -279,7 +356,7 @@ __global__ void __launch_bounds__(kRestThreads) rest_of_ties_kernel(const __grid
     bool noted_before = false;  // a run may have more than one drop that looks like the first
     for (uint32_t i = threadIdx.x; i < run; i += kRestThreads) noted_before |= lists.long_runs[i].x == place.x;
     if (__syncthreads_or(noted_before)) continue;
-    sort_run<Index>(arguments, place.x, place.y, words);
+    sort_run<Index>(arguments, lowest, place.x, place.y, words);
   }
 }
 
@@ -303,7 +380,7 @@ cudaError_t launch(const PassArguments<uint64_t>& arguments, const HighWordTable
   const uint32_t fair = ((arguments.length - 1) / kChunk) / kWarps + 1;
   const uint32_t blocks = std::min(fair, static_cast<uint32_t>(sm_blocks * kBlocksPerSm));
   const TieLists lists(arguments.records[0], blocks, arguments.length);
-  find_ties_kernel<<<blocks, kThreads, 0, stream>>>(arguments, lists);
+  find_ties_kernel<Index><<<blocks, kThreads, 0, stream>>>(arguments, lists);
   cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) return error;
   mend_ties_kernel<Index><<<blocks, kThreads, 0, stream>>>(arguments, lists);

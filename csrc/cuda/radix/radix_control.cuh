@@ -8,6 +8,9 @@
 //   k = 1   the first slot does everything: keys in, outputs out (32- and 64-bit keys with indices: the last slot in both cases)
 //   k > 1   the first slot is step 0, middle slot j is step j (there is none from j = k - 1 on), the last slot is step k - 1
 //
+// Keys of 64 bits may be sorted by their d leading digits alone (leading_digits.h). Where these leave only small groups together, k is
+// d + 1, and a kernel that orders the groups is the last step, in place of the last slot (close_groups.cuh).
+//
 // Integers of 64 bits whose high words are the same all over each row are sorted as 32-bit keys, their low words, by kernels of their own:
 // records have 8 bytes instead of 12. The first of these reads the low words alone, the last one puts the high word back.
 //
@@ -24,19 +27,21 @@ namespace gpusort {
 
 // Zeroed before the histogram kernel; at most radix_plan_detail::kControlBytes.
 struct RadixControl {
-  uint32_t live_bits[2];      // low and high word: bits of the sorted-by window in which some key differs from the first of its row
-  uint32_t unsorted;          // some key is smaller than the one before it in its row
-  uint32_t other_patterns;    // some key is not the pattern that its code is turned back into (ambiguous_keys.h, equal_codes.h)
-  uint32_t histogram_blocks;  // that have reported
-  uint32_t high_word_first;   // sort by the digits of the high word alone; high_word_ties.h does the rest
-  uint32_t called_off;        // not 0: nobody wants the results, and all kernels leave at once
-  uint32_t again;             // high_word_ties.h: all keys must be sorted again, by all digits. See kSortAgain
-  uint32_t long_runs;         // of equal high words that high_word_ties.cu has noted; some of them twice
+  uint32_t live_bits[2];    // low and high word: bits of the sorted-by window in which some key differs from the first of its row
+  uint32_t unsorted;        // some key is smaller than the one before it in its row
+  uint32_t other_patterns;  // some key is not the pattern that its code is turned back into (ambiguous_keys.h, equal_codes.h)
+  uint32_t sorted_from;     // 64-bit keys: the passes sort from this bit on; high_word_ties.h does the rest
+  uint32_t small_groups;    // what they leave together are small groups: see close_groups.cuh
+  uint32_t called_off;      // not 0: nobody wants the results, and all kernels leave at once
+  uint32_t again;           // high_word_ties.h: all keys must be sorted again, by all digits. See kSortAgain
+  uint32_t long_runs;       // of equal high words that high_word_ties.cu has noted; some of them twice
   uint32_t tickets[kMaxRadixPasses + 1];        // one counter per step: the next tile
   uint32_t mended_tiles;                        // tiles whose order the verification found wrong, for tests
   uint32_t written_tiles[kMaxRadixPasses + 1];  // one counter per middle step
   uint32_t finished_blocks;                     // of the last kernel
   uint32_t preview;                             // a Preview
+  uint32_t group_notes;                         // that close_groups.cuh has made
+  uint32_t counting_blocks;                     // of high_word_ties.cu, that have counted what is missing for a second sort
 };
 static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the plan reserves less");
 
@@ -64,9 +69,9 @@ struct PassRole {
   int step;   // which of them this slot sorts by
   int digit;  // its number among all digits
   bool active;
-  bool final;      // writes the outputs
-  bool high_word;  // 64-bit keys: only digits of the high word are sorted by
-  int target;      // record buffers
+  bool final;  // writes the outputs
+  int lowest;  // 64-bit keys: the lowest bit of all that are sorted by
+  int target;  // record buffers
   int source;
 };
 
@@ -81,6 +86,11 @@ __device__ __forceinline__ bool sorted_by_low_words(RadixControl* control, int s
   return *control_word(control, offsetof(RadixControl, unsorted), spacing) != 0 && live_bits[0] != 0 && live_bits[spacing] == 0;
 }
 
+// Only digits of the high word are sorted by, so only those are counted, the others if all keys must be sorted again.
+__device__ __forceinline__ bool high_word_counted_alone(uint32_t sorted_from) {
+  return sorted_from >= 32;
+}
+
 __device__ __forceinline__ PassRole pass_role(RadixControl* control, PassKind kind, int slot, int passes, bool last_takes_all = false,
                                               int spacing = 1) {
   const uint32_t* live_bits = control_word(control, offsetof(RadixControl, live_bits), spacing);
@@ -90,17 +100,23 @@ __device__ __forceinline__ PassRole pass_role(RadixControl* control, PassKind ki
   uint32_t digits = 0;
   for (int digit = 0; digit < passes; ++digit) digits |= (bits >> (digit * kRadixBits) & (kRadixBins - 1)) != 0 ? 1u << digit : 0u;
   if (*control_word(control, offsetof(RadixControl, unsorted), spacing) == 0) digits = 0;
-  const bool high_word = !again && *control_word(control, offsetof(RadixControl, high_word_first), spacing) != 0;
-  if (high_word) digits &= ~0u << 32 / kRadixBits;
-
+  bool groups = false;
   PassRole role;
-  role.high_word = high_word;
-  role.live = __popc(digits);
+  role.lowest = 0;
+  if (passes == kMaxRadixPasses && !again) {
+    role.lowest = *control_word(control, offsetof(RadixControl, sorted_from), spacing);
+    digits &= ~0u << role.lowest / kRadixBits;
+    groups = digits != 0 && *control_word(control, offsetof(RadixControl, small_groups), spacing) != 0;
+  }
+
+  role.live = __popc(digits) + (groups ? 1 : 0);
   role.step = kind == PassKind::kLast ? role.live - 1 : slot;
   if (kind == PassKind::kMiddle)
     role.active = slot < role.live - 1;
+  else if (kind == PassKind::kLast)
+    role.active = !groups && (role.live > 1 || last_takes_all);
   else
-    role.active = role.live > 1 || (kind == PassKind::kLast) == last_takes_all;
+    role.active = role.live > 1 || !last_takes_all;
   role.active = role.active && *control_word(control, offsetof(RadixControl, called_off), spacing) == 0;
   role.final = role.step == role.live - 1;
   role.target = (role.live - 2 - role.step) & 1;

@@ -2,7 +2,7 @@
 //
 //   1. one memset of the control words and the bins
 //   2. digit_histogram.cu: one read counts all digits of all rows, and finds constant digits and sorted rows; before it digit_preview.cu,
-//      which may spare the count
+//      which may spare the count, and for 64-bit keys leading_digits.cu, which may choose to sort by a few digits
 //   3. onesweep_pass.cuh: one slot per 8-bit digit, each one read and one write of the data: the first slot, the middle ones (in one
 //      launch but for 32-bit pairs), and the last one. Which slots work, on which digit and between which buffers, is decided on the
 //      device (radix_control.cuh); one that is not needed leaves at once. 64-bit integers have slots of both forms, whole keys and low
@@ -12,7 +12,9 @@
 //      counting_sort_16.cu. So have single rows of 8- and 16-bit keys with indices, byte_sort.cu and half_sort.cu, and of bools without:
 //      bool_keys.cu
 //   5. 64-bit keys whose high words tell nearly all different keys apart are sorted by these alone; high_word_ties.cu then orders the few
-//      ties. If they are not few after all, the middle slots sort all keys again, by all digits
+//      ties. Those of which three or four leading digits leave small groups together are sorted by these, and close_groups.cuh orders the
+//      groups, in place of the last slot. If ties are not few, or groups not small after all, the middle slots sort all keys again, by all
+//      digits
 //   6. where different keys have one code (floats and bool): ambiguous_keys.cu with indices, for all whose tables lie in the index output
 //      too; equal_codes.cu without
 //

@@ -95,7 +95,7 @@ struct DigitView {
     const uint32_t bits = min(arguments.window_bits - role.digit * kRadixBits, kRadixBits);
     const uint32_t digit_mask = (1u << bits) - 1;
     view.so_far = static_cast<Code>(static_cast<Code>(~Code{0}) >> (sizeof(Code) * 8 - first - bits)) &
-                  static_cast<Code>(~Code{0} << (sizeof(Key) == 8 && role.high_word ? 32 : arguments.begin_bit));
+                  static_cast<Code>(~Code{0} << (sizeof(Key) == 8 && role.lowest != 0 ? role.lowest : arguments.begin_bit));
     view.high = first >= 32;
     view.shift = sizeof(Key) == 8 ? first & 31 : (first - 2) & 31;
     view.mask = sizeof(Key) == 8 ? digit_mask : digit_mask << 2;

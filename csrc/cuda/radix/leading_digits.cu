@@ -1,0 +1,154 @@
+// See leading_digits.h. Three ways, of which the first that fits is taken:
+//
+//   three leading digits   when equal keys are rare, and keys that differ in the other digits alone few enough for groups of at most some
+//                          dozen: a last step orders these (close_groups.cuh)
+//   the high word          when equal keys are as many as you like, but different keys hardly ever share their high word: those few are
+//                          mended (high_word_ties.cu)
+//   four leading digits    as three
+//
+// Keys at random positions are entered in a table by a hash of these digits, and compared with what stands there in the end: another key of
+// the same digits is a tie, an equal one a twin. With s samples of n keys that have t such partners each on average, s * s * t / (2 * n)
+// meetings are expected, some fewer since slots are shared: with s = 2 * sqrt(n) two for each partner. Positions are independent, not
+// spread evenly: neighbours that share their digits would never meet otherwise. Of random keys more than kMostTies share their high word
+// with a chance of 3 %.
+#include "leading_digits.h"
+
+#include <cuda_runtime.h>
+
+#include <atomic>
+
+#include "../primitives/kernel_setup.h"
+#include "radix_control.cuh"
+
+namespace gpusort {
+namespace {
+
+constexpr int kThreads = 1024;
+constexpr int kMostSamples = kMostHighWordSamples;
+constexpr uint32_t kSlots = 2 * kMostSamples;
+constexpr int kSharedBytes = kMostSamples * 8 + kSlots * 4;
+
+constexpr uint32_t kMostTies = 1;            // of the high word
+constexpr uint32_t kMostTwins = 8;           // where groups are to be small; some are one key that was sampled twice
+constexpr uint64_t kMostEvenPartners = 16;   // of a key, if the live bits are evenly filled
+constexpr uint64_t kMostPartners = 20;       // as the samples tell
+constexpr uint64_t kLeastMostGroupTies = 8;  // two are expected of even keys at least, however long
+
+struct Meetings {
+  uint32_t ties, twins;
+};
+
+__device__ __forceinline__ uint64_t position_of(uint32_t sample, uint64_t length) {
+  uint32_t hash = (sample + 1) * 0x9e3779b1u;
+  hash = (hash ^ hash >> 15) * 0x85ebca77u;
+  hash = (hash ^ hash >> 13) * 0xc2b2ae3du;
+  hash ^= hash >> 16;
+  return hash * length >> 32;
+}
+
+__device__ __forceinline__ uint32_t slot_of(uint64_t leading) {
+  const uint32_t folded = static_cast<uint32_t>(leading ^ leading >> 32);
+  return ((folded ^ folded >> 15) * 0x9e3779b1u >> 5) % kSlots;
+}
+
+// The samples that are the same from bit `shift` on as the last one in their slot. All threads call.
+__device__ __forceinline__ Meetings meet(const uint64_t* codes, uint32_t* slots, uint32_t* words, uint32_t samples, uint32_t shift) {
+  for (uint32_t slot = threadIdx.x; slot < kSlots; slot += kThreads) slots[slot] = 0;
+  if (threadIdx.x < 2) words[threadIdx.x] = 0;
+  __syncthreads();
+  for (uint32_t sample = threadIdx.x; sample < samples; sample += kThreads) atomicMax(slots + slot_of(codes[sample] >> shift), sample);
+  __syncthreads();
+  Meetings met = {0, 0};
+  for (uint32_t sample = threadIdx.x; sample < samples; sample += kThreads) {
+    const uint64_t code = codes[sample];
+    const uint32_t last = slots[slot_of(code >> shift)];
+    const uint64_t other = codes[last];
+    if (last == sample || (code ^ other) >> shift != 0) continue;
+    if (code == other)
+      ++met.twins;
+    else
+      ++met.ties;
+  }
+  met = {__reduce_add_sync(~0u, met.ties), __reduce_add_sync(~0u, met.twins)};
+  if (threadIdx.x % 32 == 0) {
+    atomicAdd(words, met.ties);
+    atomicAdd(words + 1, met.twins);
+  }
+  __syncthreads();
+  met = {words[0], words[1]};
+  __syncthreads();
+  return met;
+}
+
+__global__ void __launch_bounds__(kThreads, 1) leading_digits_kernel(const __grid_constant__ HistogramArguments<uint64_t> arguments) {
+  extern __shared__ __align__(16) uint64_t codes[];
+  uint32_t* slots = reinterpret_cast<uint32_t*>(codes + kMostSamples);
+  __shared__ uint32_t words[2];
+  __shared__ unsigned long long live;
+  RadixControl* control = arguments.control;
+  constexpr int kEach = kMostSamples / kThreads;
+  const uint32_t samples = arguments.high_word_samples;
+  uint64_t key[kEach];
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) {
+    const uint32_t sample = k * kThreads + threadIdx.x;
+    if (sample < samples) key[k] = arguments.keys[position_of(sample, arguments.length)];
+  }
+  const uint64_t first = arguments.codec.code(arguments.keys[0]);
+  if (threadIdx.x == 0) live = 0;
+  if (control->called_off != 0) return;
+  if (arguments.previewed && static_cast<Preview>(control->preview) != Preview::kNothing) return;
+  __syncthreads();
+  uint64_t differences = 0;
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) {
+    const uint32_t sample = k * kThreads + threadIdx.x;
+    if (sample >= samples) continue;
+    const uint64_t code = arguments.codec.code(key[k]);
+    codes[sample] = code;
+    differences |= code ^ first;
+  }
+  const uint32_t low = __reduce_or_sync(~0u, static_cast<uint32_t>(differences));
+  const uint32_t high = __reduce_or_sync(~0u, static_cast<uint32_t>(differences >> 32));
+  if (threadIdx.x % 32 == 0) atomicOr(&live, static_cast<unsigned long long>(high) << 32 | low);
+  __syncthreads();
+  const uint64_t live_bits = live;
+  if (live_bits >> 32 == 0) return;
+  uint32_t digits = 0;
+  for (int digit = 0; digit < kMaxRadixPasses; ++digit)
+    digits |= (live_bits >> digit * kRadixBits & (kRadixBins - 1)) != 0 ? 1u << digit : 0;
+  const uint64_t most_group_ties = max(kLeastMostGroupTies, kMostPartners * samples * samples / (2 * arguments.length));
+
+#pragma unroll 1
+  for (int way = 0; way < 3; ++way) {
+    const bool groups = way != 1;
+    uint32_t shift = 32;
+    if (groups) {
+      const int leading = way == 0 ? 3 : 4;
+      uint32_t highest = digits;
+      for (int all = __popc(digits); all > leading; --all) highest &= highest - 1;
+      shift = (__ffs(static_cast<int>(highest)) - 1) * kRadixBits;
+      if (__popc(digits) <= leading || arguments.length >> __popcll(live_bits >> shift) > kMostEvenPartners) continue;
+    }
+    const Meetings met = meet(codes, slots, words, samples, shift);
+    const bool fits = groups ? met.twins <= kMostTwins && met.ties <= most_group_ties : met.ties <= kMostTies;
+    if (!fits) continue;
+    if (threadIdx.x == 0) {
+      control->sorted_from = shift;
+      control->small_groups = groups ? 1 : 0;
+    }
+    return;
+  }
+}
+
+}  // namespace
+
+cudaError_t launch_leading_digits(const HistogramArguments<uint64_t>& arguments, cudaStream_t stream) {
+  static std::atomic<uint64_t> prepared{0};
+  const cudaError_t error = allow_shared_memory(leading_digits_kernel, kSharedBytes, prepared);
+  if (error != cudaSuccess) return error;
+  leading_digits_kernel<<<1, kThreads, kSharedBytes, stream>>>(arguments);
+  return cudaGetLastError();
+}
+
+}  // namespace gpusort
