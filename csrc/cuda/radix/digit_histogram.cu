@@ -16,7 +16,6 @@
 #include "digit_counter.cuh"
 #include "digit_histogram.h"
 #include "digit_preview.h"
-#include "leading_digits.h"
 #include "radix_control.cuh"
 
 namespace gpusort {
@@ -81,12 +80,6 @@ cudaError_t launch_digit_histogram(const HistogramArguments<Key>& arguments, boo
   if constexpr (sizeof(Key) >= 4) {
     if (arguments.previewed) {
       const cudaError_t error = launch_digit_preview(arguments, wide, grid, stream);
-      if (error != cudaSuccess) return error;
-    }
-  }
-  if constexpr (sizeof(Key) == 8) {
-    if (arguments.high_word_samples > 0) {
-      const cudaError_t error = launch_leading_digits(arguments, stream);
       if (error != cudaSuccess) return error;
     }
   }

@@ -27,10 +27,9 @@ struct HistogramArguments {
   uint64_t chunks_per_row = 0;
   int passes = 0;
   int begin_bit = 0;
-  int window_bits = 0;             // end_bit - begin_bit, above 0
-  bool previewed = false;          // 32- and 64-bit keys, whole ones, one row of more than 1024: see digit_preview.h
-  bool codes_meet = false;         // floats and bool: fill RadixControl::other_patterns
-  uint32_t high_word_samples = 0;  // 64-bit keys, one row: above 0 asks leading_digits.h
+  int window_bits = 0;      // end_bit - begin_bit, above 0
+  bool previewed = false;   // 32- and 64-bit keys, whole ones, one row of more than 1024: see digit_preview.h
+  bool codes_meet = false;  // floats and bool: fill RadixControl::other_patterns
 };
 
 template <class Key>

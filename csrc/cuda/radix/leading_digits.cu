@@ -17,6 +17,7 @@
 
 #include <atomic>
 
+#include "../../core/key_codec.h"
 #include "../primitives/kernel_setup.h"
 #include "radix_control.cuh"
 
@@ -33,6 +34,16 @@ constexpr uint32_t kMostTwins = 8;           // where groups are to be small; so
 constexpr uint64_t kMostEvenPartners = 16;   // of a key, if the live bits are evenly filled
 constexpr uint64_t kMostPartners = 20;       // as the samples tell
 constexpr uint64_t kLeastMostGroupTies = 8;  // two are expected of even keys at least, however long
+
+struct LeadingDigitsArguments {
+  KeyCodec<uint64_t> codec;
+  const uint64_t* keys;
+  uint64_t length;
+  uint32_t samples;
+  const uint32_t* called_off;  // null, or not 0: the keys may not be there
+  uint4* tables;               // the control words lie at their start
+  uint32_t cleared_vectors;
+};
 
 struct Meetings {
   uint32_t ties, twins;
@@ -80,25 +91,27 @@ __device__ __forceinline__ Meetings meet(const uint64_t* codes, uint32_t* slots,
   return met;
 }
 
-__global__ void __launch_bounds__(kThreads, 1) leading_digits_kernel(const __grid_constant__ HistogramArguments<uint64_t> arguments) {
+__global__ void __launch_bounds__(kThreads, 1) leading_digits_kernel(const __grid_constant__ LeadingDigitsArguments arguments) {
   extern __shared__ __align__(16) uint64_t codes[];
   uint32_t* slots = reinterpret_cast<uint32_t*>(codes + kMostSamples);
   __shared__ uint32_t words[2];
   __shared__ unsigned long long live;
-  RadixControl* control = arguments.control;
   constexpr int kEach = kMostSamples / kThreads;
-  const uint32_t samples = arguments.high_word_samples;
+  const uint32_t samples = arguments.samples;
+  for (uint32_t i = threadIdx.x; i < arguments.cleared_vectors; i += kThreads) arguments.tables[i] = make_uint4(0, 0, 0, 0);
+  if (arguments.called_off != nullptr && *arguments.called_off != 0) return;
+  if (threadIdx.x == 0) live = 0;
+  const uint64_t first = arguments.codec.code(arguments.keys[0]);
   uint64_t key[kEach];
+  key[0] = arguments.keys[position_of(threadIdx.x, arguments.length)];
+  // One high word: those integers are sorted by their low words, unless others are rare and nearly all keys equal.
+  const uint64_t difference = arguments.codec.code(key[0]) ^ first;
+  if (__syncthreads_or(difference >> 32 != 0) == 0 && __syncthreads_count(difference != 0) > kThreads / 2) return;
 #pragma unroll
-  for (int k = 0; k < kEach; ++k) {
+  for (int k = 1; k < kEach; ++k) {
     const uint32_t sample = k * kThreads + threadIdx.x;
     if (sample < samples) key[k] = arguments.keys[position_of(sample, arguments.length)];
   }
-  const uint64_t first = arguments.codec.code(arguments.keys[0]);
-  if (threadIdx.x == 0) live = 0;
-  if (control->called_off != 0) return;
-  if (arguments.previewed && static_cast<Preview>(control->preview) != Preview::kNothing) return;
-  __syncthreads();
   uint64_t differences = 0;
 #pragma unroll
   for (int k = 0; k < kEach; ++k) {
@@ -134,6 +147,7 @@ __global__ void __launch_bounds__(kThreads, 1) leading_digits_kernel(const __gri
     const bool fits = groups ? met.twins <= kMostTwins && met.ties <= most_group_ties : met.ties <= kMostTies;
     if (!fits) continue;
     if (threadIdx.x == 0) {
+      RadixControl* control = reinterpret_cast<RadixControl*>(arguments.tables);
       control->sorted_from = shift;
       control->small_groups = groups ? 1 : 0;
     }
@@ -143,10 +157,18 @@ __global__ void __launch_bounds__(kThreads, 1) leading_digits_kernel(const __gri
 
 }  // namespace
 
-cudaError_t launch_leading_digits(const HistogramArguments<uint64_t>& arguments, cudaStream_t stream) {
+cudaError_t launch_leading_digits(const SortProblem& problem, const RadixPlan& plan, void* tables, cudaStream_t stream) {
   static std::atomic<uint64_t> prepared{0};
   const cudaError_t error = allow_shared_memory(leading_digits_kernel, kSharedBytes, prepared);
   if (error != cudaSuccess) return error;
+  LeadingDigitsArguments arguments;
+  arguments.codec = make_key_codec(problem.key.order<uint64_t>(problem.descending));
+  arguments.keys = static_cast<const uint64_t*>(problem.keys_in);
+  arguments.length = static_cast<uint64_t>(problem.length);
+  arguments.samples = static_cast<uint32_t>(plan.high_word_samples);
+  arguments.called_off = problem.called_off;
+  arguments.tables = static_cast<uint4*>(tables);
+  arguments.cleared_vectors = static_cast<uint32_t>(plan.cleared_bytes / 16);
   leading_digits_kernel<<<1, kThreads, kSharedBytes, stream>>>(arguments);
   return cudaGetLastError();
 }

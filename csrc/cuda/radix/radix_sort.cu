@@ -1,8 +1,8 @@
 // Large sorts: least-significant-digit radix sort, batched over rows.
 //
-//   1. one memset of the control words and the bins
+//   1. one memset of the control words and the bins; for 64-bit keys leading_digits.cu, which may choose to sort by a few digits
 //   2. digit_histogram.cu: one read counts all digits of all rows, and finds constant digits and sorted rows; before it digit_preview.cu,
-//      which may spare the count, and for 64-bit keys leading_digits.cu, which may choose to sort by a few digits
+//      which may spare the count
 //   3. onesweep_pass.cuh: one slot per 8-bit digit, each one read and one write of the data: the first slot, the middle ones (in one
 //      launch but for 32-bit pairs), and the last one. Which slots work, on which digit and between which buffers, is decided on the
 //      device (radix_control.cuh); one that is not needed leaves at once. 64-bit integers have slots of both forms, whole keys and low
@@ -35,6 +35,7 @@
 #include "equal_codes.h"
 #include "half_sort.h"
 #include "high_word_ties.h"
+#include "leading_digits.h"
 #include "move_tables.h"
 #include "pass_arguments.h"
 #include "radix_control.cuh"
@@ -169,7 +170,6 @@ cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, 
   arguments.window_bits = problem.end_bit - problem.begin_bit;
   arguments.codes_meet = codes_may_meet(problem.key.kind);
   arguments.previewed = plan.previewed;
-  arguments.high_word_samples = static_cast<uint32_t>(plan.high_word_samples);
   return launch_digit_histogram(arguments, plan.wide, plan.histogram_grid, stream);
 }
 
@@ -275,9 +275,11 @@ cudaError_t launch_radix_sort(const SortProblem& problem, const RadixPlan& plan,
   if (plan.byte_sort.used) return launch_byte_sort(problem, plan, workspace, stream);
   if (plan.half_sort.used) return launch_half_sort(problem, plan.half_sort, workspace, stream);
   if (plan.wide && plan.indexed && problem.index_bytes != 8) return cudaErrorInvalidValue;  // such positions need int64
-  cudaError_t error = cudaMemsetAsync(tables_of(problem, plan, workspace), 0, static_cast<size_t>(plan.cleared_bytes), stream);
+  void* tables = tables_of(problem, plan, workspace);
+  cudaError_t error = plan.high_word_samples > 0 ? launch_leading_digits(problem, plan, tables, stream)
+                                                 : cudaMemsetAsync(tables, 0, static_cast<size_t>(plan.cleared_bytes), stream);
   if (error == cudaSuccess && problem.called_off != nullptr) {
-    RadixControl* control = slice<RadixControl>(tables_of(problem, plan, workspace), plan.control_offset);
+    RadixControl* control = slice<RadixControl>(tables, plan.control_offset);
     error = cudaMemcpyAsync(&control->called_off, problem.called_off, sizeof(uint32_t), cudaMemcpyDeviceToDevice, stream);
   }
   if (error != cudaSuccess) return error;
