@@ -134,16 +134,16 @@ __global__ void half_clear_kernel(const __grid_constant__ Cleared cleared) {
 
 __global__ void __launch_bounds__(kThreads, 1) half_histogram_kernel(const __grid_constant__ HalfArguments arguments) {
   extern __shared__ __align__(16) uint8_t memory[];
-  if (arguments.called_off != nullptr && *arguments.called_off != 0) {
+  if (arguments.called_off != nullptr && __ldcg(arguments.called_off) != 0) {
     wait_for_predecessor();
     return;
   }
   const uint32_t shared = shared_address(memory), thread = threadIdx.x;
   const PatternSet set(shared + kSet);
-  uint32_t sample[kSamples];
+  uint32_t sample[kSamples];  // read past the L1 cache, which may hold lines of older keys: all blocks must see the same sample
   const uint32_t stride = max(arguments.length / (kSamples * kThreads), 1u);
 #pragma unroll
-  for (int k = 0; k < kSamples; ++k) sample[k] = arguments.keys_in[min((k * kThreads + thread) * stride, arguments.length - 1)];
+  for (int k = 0; k < kSamples; ++k) sample[k] = __ldcg(arguments.keys_in + min((k * kThreads + thread) * stride, arguments.length - 1));
   for (uint32_t at = thread * 16; at < kSet + kPatternWords * 4; at += kThreads * 16) clear_shared_16_bytes(shared + at);
   const uint64_t step = static_cast<uint64_t>(gridDim.x) * kThreads;
   for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * kThreads + thread; i < arguments.look_back_vectors; i += step)

@@ -83,13 +83,14 @@ struct HalfTile {
 
   __device__ __forceinline__ const uint16_t* keys() const { return kHigh ? arguments.low_keys : arguments.keys_in; }
 
+  // Past the L1 cache: the first tile is read before the kernel in front has ended, and lines of older keys may lie there.
   __device__ __forceinline__ void load_group(const Range& range, int group) {
     const uint16_t* from = keys() + range.first + own;
     if (range.full()) {
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) {
         const int item = group * kGroup + k;
-        input[item] = from[item * 32];
+        input[item] = __ldcg(from + item * 32);
         if constexpr (kHigh) input_index[item] = arguments.low_indices[range.first + own + item * 32];
       }
     } else {
@@ -99,7 +100,7 @@ struct HalfTile {
         input[item] = arguments.pad[kHigh];
         if constexpr (kHigh) input_index[item] = ~0u;
         if (own + item * 32 < range.items) {
-          input[item] = from[item * 32];
+          input[item] = __ldcg(from + item * 32);
           if constexpr (kHigh) input_index[item] = arguments.low_indices[range.first + own + item * 32];
         }
       }
