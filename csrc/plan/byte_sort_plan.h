@@ -16,22 +16,25 @@ namespace gpusort {
 constexpr int kByteSortThreads = 512;
 constexpr int kByteSortBlocksPerSm = 2;
 constexpr int kByteSortPads = 256 * 7;  // of a staged tile, at most: see cuda/radix/byte_tile.cuh
-// Histograms of 16 warps, offsets, ends of the bins, a few words.
-constexpr int kByteSortScratchBytes = 16 * 1024 + 2 * 1024 + 64;
+// Histograms of 16 warps, 257 regions of 16 bytes, ends of the bins, a few words.
+constexpr int kByteSortScratchBytes = 16 * 1024 + 257 * 16 + 1024 + 48;
 
-// A tile has rounds * kByteSortThreads keys, rounds being a multiple of 4. Keys and 16-bit positions are staged. H200, 2^26 random keys
-// with int64 indices: at most 60 rounds 311 us, 40 rounds 341; slots of the radix sort 351.
-constexpr int kMostByteSortRounds = 60;
+// A block takes rounds * kByteSortThreads keys at a time, rounds being a multiple of 4. Keys are in registers, 16-bit positions are staged.
+constexpr int kMostByteSortRounds = 84;
 constexpr int byte_sort_shared_bytes(int rounds) {
-  return kByteSortScratchBytes + rounds * kByteSortThreads * 3 + kByteSortPads * 2;
+  return kByteSortScratchBytes + (rounds * kByteSortThreads + kByteSortPads) * 2;
 }
+// Up to here tiles are short, and so are their parts of each bin: a kernel with fewer registers and instructions sorts them.
+constexpr int kShortByteSortRounds = 32;
 
 constexpr int64_t kMinByteSortLength = int64_t{1} << 18;
 
 struct ByteSortPlan {
   bool used = false;
   int rounds = 0;
-  int64_t tiles = 0;  // counted from the 16-byte boundary at or before the first key, wherever that lies
+  int halo_warps = 0;      // of a block's 16: those that take the last keys of the tile before once more
+  int64_t tile_items = 0;  // keys of the others
+  int64_t tiles = 0;       // counted from the 16-byte boundary at or before the first key, wherever that lies
   int64_t tiles_per_group = 0;
   int64_t groups = 0;
 
@@ -55,9 +58,15 @@ inline ByteSortPlan plan_byte_sort(const SortProblem& problem, const DeviceTrait
   const int64_t slots = static_cast<int64_t>(device.sm_count) * kByteSortBlocksPerSm;
   const int64_t items = problem.length + 15;
   plan.used = true;
-  plan.tiles_per_group = ceil_div(items, slots * kMostByteSortRounds * kByteSortThreads);
-  plan.rounds = static_cast<int>(ceil_div(ceil_div(items, slots * plan.tiles_per_group * kByteSortThreads), 4) * 4);
-  plan.tiles = ceil_div(items, static_cast<int64_t>(plan.rounds) * kByteSortThreads);
+  constexpr int kWarps = kByteSortThreads / 32;
+  // Where blocks take several tiles the outputs are larger than the L2, and a store that fills a part of a 32-byte sector is expensive.
+  // With its halo a tile knows what its predecessor would write of the sectors that both share.
+  plan.halo_warps = items > slots * kMostByteSortRounds * kByteSortThreads ? 1 : 0;
+  const int64_t items_of_round = (kWarps - plan.halo_warps) * 32;
+  plan.tiles_per_group = ceil_div(items, slots * kMostByteSortRounds * items_of_round);
+  plan.rounds = static_cast<int>(ceil_div(ceil_div(items, slots * plan.tiles_per_group * items_of_round), 4) * 4);
+  plan.tile_items = plan.rounds * items_of_round;
+  plan.tiles = ceil_div(items, plan.tile_items);
   plan.groups = ceil_div(plan.tiles, plan.tiles_per_group);
 
   int64_t used = control_bytes;

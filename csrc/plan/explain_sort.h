@@ -165,10 +165,9 @@ inline SortExplanation explain_byte_sort(const SortProblem& problem, const ByteS
   result.algorithm = "radix";
   result.note = "the keys are not carried: they follow from the counts";
   result.workspace_bytes = plan.workspace_bytes;
-  const int64_t tile = int64_t{plan.rounds} * kByteSortThreads;
-  result.steps = {{"count bytes", plan.groups, kByteSortThreads, tile, 0, input_bytes(problem), 0},
-                  {"scatter by byte", plan.groups, kByteSortThreads, tile, byte_sort_shared_bytes(plan.rounds), input_bytes(problem),
-                   output_bytes(problem)}};
+  result.steps = {{"count bytes", plan.groups, kByteSortThreads, plan.tile_items, 0, input_bytes(problem), 0},
+                  {"scatter by byte", plan.groups, kByteSortThreads, plan.tile_items, byte_sort_shared_bytes(plan.rounds),
+                   input_bytes(problem), output_bytes(problem)}};
   return result;
 }
 

@@ -149,12 +149,15 @@ void check_bool_keys() {
 // One partition: its tables, and the tiles in groups.
 void check_byte_sort(const SortProblem& problem, const DeviceTraits& device, const RadixPlan& plan) {
   const ByteSortPlan& sort = plan.byte_sort;
-  const int64_t tile = int64_t{sort.rounds} * kByteSortThreads;
+  const int64_t tile = sort.tile_items, slots = int64_t{device.sm_count} * kByteSortBlocksPerSm;
+  // A halo only where blocks take several tiles.
+  CHECK(sort.halo_warps == (problem.length + 15 > slots * kMostByteSortRounds * kByteSortThreads ? 1 : 0));
+  CHECK(tile == (int64_t{sort.rounds} * kByteSortThreads / 16) * (16 - sort.halo_warps));
   CHECK(plan.control_offset == 0 && plan.workspace_bytes == sort.workspace_bytes);
   CHECK(sort.rounds >= 4 && sort.rounds % 4 == 0 && sort.rounds <= kMostByteSortRounds);
   CHECK(sort.tiles * tile >= problem.length + 15 && (sort.tiles - 1) * tile < problem.length + 15);  // wherever the first key lies
   CHECK(sort.groups * sort.tiles_per_group >= sort.tiles && (sort.groups - 1) * sort.tiles_per_group < sort.tiles);
-  CHECK(sort.groups <= device.sm_count * kByteSortBlocksPerSm);
+  CHECK(sort.groups <= slots);
   CHECK(byte_sort_shared_bytes(sort.rounds) <= device.shared_bytes_per_block);
   const Slices slices = {{0, 256},
                          {sort.bins_offset, 1024},

@@ -3,13 +3,14 @@
 //   count    a block counts the bytes of a group of tiles, every lane in a bank of its own, and writes before each tile and at the end what
 //            it has counted by then
 //   scan     for each code: the counts of the groups become where in its bin each group's keys begin (table_scan.cu)
-//   scatter  a block ranks a tile (byte_tile.cuh) and writes the indices; it also writes a tile of the output's keys, which are runs whose
-//            lengths are the bins' sizes
+//   scatter  a block ranks a tile (byte_digits.cuh), orders it by bin (byte_tile.cuh) and writes the indices; it also writes a tile of the
+//            output's keys, which are runs whose lengths are the bins' sizes
 //
 // Tiles are counted from the 16-byte boundary at or before the first key. Neighbouring ones are counted by one block, but scattered by
-// different blocks at a time: what is written at a time lies close together in each bin then (H200, 2^26 random keys: 276 us against 333).
+// different blocks at a time: what is written at a time lies close together in each bin then (H200, 2^26 random keys, stores alone: 235 us
+// against 294). While a block writes a tile the keys of its next one are loaded, and each warp that is done counts them.
 //
-// Traffic: 1 (count) + 1 + 9 bytes a key.
+// Traffic: 1 (count) + 1 + 9 bytes a key; with a halo 1/15 of the keys are read once more.
 #include "byte_sort.h"
 
 #include <cuda_runtime.h>
@@ -18,6 +19,7 @@
 
 #include "../primitives/kernel_setup.h"
 #include "ambiguous_keys.h"
+#include "byte_digits.cuh"
 #include "byte_tile.cuh"
 #include "equal_codes.h"
 #include "pass_arguments.h"
@@ -38,13 +40,19 @@ struct ByteSortArguments {
   void* indices_out = nullptr;  // aligned to 16 bytes
   int index_bytes = 8;
   uint32_t length = 0;
-  uint32_t rounds = 0;           // a tile has 512 times as many keys
+  uint32_t rounds = 0;           // a block takes 512 times as many keys at a time
+  uint32_t halo_warps = 0;       // 1: the last ones of the tile before are the first of these
+  uint32_t tile_items = 0;       // the others
   uint32_t tiles = 0;            // counted from the 16-byte boundary at or before the first key
   uint32_t tiles_per_group = 0;  // neighbouring tiles that one block counts
   uint32_t groups = 0;
   uint32_t* tile_tables = nullptr;   // [tiles][256]: how many of each code the tiles before it in its group have
   uint32_t* group_tables = nullptr;  // [groups][256]
   uint32_t* bins = nullptr;          // [256]
+  // Only where codes meet. The bits of four keys that tell NaNs and True from other keys, and the pattern that comes back for these: the
+  // least of theirs. Besides them -0.0 becomes 0.0.
+  uint32_t magnitude = 0;
+  uint32_t last_pattern = 0;
   // See ambiguous_keys.h. Only where codes meet: what each group has, and for the last kernel what any has.
   uint32_t* group_patterns = nullptr;
   uint32_t* other_patterns = nullptr;
@@ -53,7 +61,7 @@ struct ByteSortArguments {
 // ---- count --------------------------------------------------------------------------------------------------------------------------
 
 constexpr int kCountThreads = 512;
-constexpr int kVectors = 4;  // of each thread in a tile
+constexpr int kVectors = 6;  // of each thread in a tile
 static_assert(kVectors * kCountThreads * 16 >= kMostByteSortRounds * kByteSortThreads, "");
 
 __global__ void __launch_bounds__(kCountThreads, 2) count_bytes_kernel(const __grid_constant__ ByteSortArguments arguments) {
@@ -61,18 +69,17 @@ __global__ void __launch_bounds__(kCountThreads, 2) count_bytes_kernel(const __g
   __shared__ uint32_t by_code[kBins];
   const LaneCounters block{counters};
   const uint32_t thread = threadIdx.x;
-  const uint32_t items = arguments.rounds * kByteSortThreads;
+  const uint32_t items = arguments.tile_items;
   const uint32_t begin = blockIdx.x * arguments.tiles_per_group, end = min(begin + arguments.tiles_per_group, arguments.tiles);
-  auto range_at = [&](uint32_t tile) { return range_of(arguments.keys_in, arguments.length, static_cast<uint64_t>(tile) * items, items); };
+  auto range_at = [&](uint32_t tile) { return range_of(arguments.keys_in, arguments.length, static_cast<int64_t>(tile) * items, items); };
   uint4 next[kVectors];
-  auto load = [&](const KeyRange& range) {
-#pragma unroll
-    for (int k = 0; k < kVectors; ++k) {
-      const uint32_t vector = k * kCountThreads + thread;
-      if (range.inside(vector * 16)) next[k] = __ldg(reinterpret_cast<const uint4*>(range.keys) + vector);
-    }
+  auto load = [&](const KeyRange& range, int k) {
+    const uint32_t vector = k * kCountThreads + thread;
+    if (range.inside(vector * 16)) next[k] = __ldg(reinterpret_cast<const uint4*>(range.keys) + vector);
   };
-  load(range_at(begin));
+  const KeyRange first = range_at(begin);
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k) load(first, k);
   block.clear<kCountThreads>();
   // All that has been counted until now, by code. Returns whether this thread's byte is not the pattern that comes back for its code.
   auto write_counts = [&](uint32_t* table) {
@@ -93,17 +100,15 @@ __global__ void __launch_bounds__(kCountThreads, 2) count_bytes_kernel(const __g
 #pragma unroll 1
   for (uint32_t tile = begin; tile < end; ++tile) {
     write_counts(arguments.tile_tables + static_cast<uint64_t>(tile) * kBins);
-    const KeyRange range = range_at(tile);
-    uint4 vectors[kVectors];
-#pragma unroll
-    for (int k = 0; k < kVectors; ++k) vectors[k] = next[k];
-    if (tile + 1 < end) load(range_at(tile + 1));
+    const KeyRange range = range_at(tile), following = range_at(tile + 1);
 #pragma unroll
     for (int k = 0; k < kVectors; ++k) {
+      const uint4 vector = next[k];
+      if (tile + 1 < end) load(following, k);
       const uint32_t at = (k * kCountThreads + thread) * 16;
       if (range.inside(at)) {
 #pragma unroll
-        for (uint32_t four : {vectors[k].x, vectors[k].y, vectors[k].z, vectors[k].w}) block.add_four(four);
+        for (uint32_t four : {vector.x, vector.y, vector.z, vector.w}) block.add_four(four);
       } else {
 #pragma unroll 1
         for (uint32_t i = max(at, range.begin); i < min(at + 16, range.end); ++i) block.add(range.keys[i]);
@@ -119,23 +124,17 @@ __global__ void __launch_bounds__(kCountThreads, 2) count_bytes_kernel(const __g
 
 // ---- scatter ------------------------------------------------------------------------------------------------------------------------
 
-using Bins = StagedBins;
-constexpr uint32_t kDigits = Bins::kFree;  // the tile's digits, and behind them the staged positions
 // kPermutePeriod: for tests of the verification, see tile_ranks.cuh.
-template <class Index, int kPermutePeriod>
-struct ScatterBlock : Bins {
+template <class Index, int kWords, int kPermutePeriod>
+struct ScatterBlock : StagedBins {
   const ByteSortArguments& arguments;
   const uint32_t items;
-  const uint32_t digits, staged;
-  uint32_t tile;
-  KeyRange range;
   bool other_patterns = false;  // some key is not the pattern that comes back for its code
 
-  __device__ ScatterBlock(const ByteSortArguments& a, uint32_t shared_base)
-      : Bins{shared_base}, arguments(a), items(a.rounds * kByteSortThreads), digits(shared_base + kDigits), staged(digits + items) {}
+  __device__ ScatterBlock(const ByteSortArguments& a, uint32_t shared_base) : StagedBins{shared_base}, arguments(a), items(a.tile_items) {}
 
   // A tile of the output's keys.
-  __device__ __forceinline__ void write_keys() const {
+  __device__ __forceinline__ void write_keys(uint32_t tile) const {
     uint8_t* keys = arguments.keys_out;
     const uint32_t misaligned = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(keys) & 15);
     const int64_t share_first = static_cast<int64_t>(tile) * items - misaligned;
@@ -166,82 +165,106 @@ struct ScatterBlock : Bins {
     }
   }
 
-  // Patterns become those that come back for their codes.
-  __device__ __forceinline__ void unify_patterns() const {
-    for (uint32_t at = thread * 4; at < items; at += kByteSortThreads * 4) {
-      const uint32_t four = load_shared(digits + at);
-      uint32_t unified = 0;
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const uint8_t code = arguments.order.code(static_cast<uint8_t>(four >> 8 * k));
-        unified |= static_cast<uint32_t>(bits_of_code(arguments.order, code)) << 8 * k;
-      }
-      store_shared(digits + at, unified);
-    }
+  // Of four keys: patterns become those that come back for their codes.
+  __device__ __forceinline__ uint32_t unify(uint32_t four) const {
+    const uint32_t last = __vcmpgeu4(four & arguments.magnitude, arguments.last_pattern);  // 0xff where a NaN, or True
+    const uint32_t patterns = (four & ~last) | (arguments.last_pattern & last);
+    return patterns & ~__vcmpeq4(patterns, 0x80808080u);
   }
 
-  // Returns whether the order is wrong somewhere.
-  __device__ __forceinline__ bool write_indices() const {
-    const uint32_t pairs = load_shared(shared + kQuads) * 2;
-    const uint32_t before_first = range.first - 1;  // staged positions are one more than those in the tile
-    Index* indices = static_cast<Index*>(arguments.indices_out);
+  // Writes the pair at `place` of the staged tile as far as it lies in `region` and is written by this tile. Returns whether its order is
+  // wrong.
+  __device__ __forceinline__ bool write_pair(const StagedRegion& region, uint32_t place, uint32_t word, uint32_t before,
+                                             uint32_t first) const {
+    const uint32_t p0 = word & 0xffff, p1 = word >> 16, inside = place - region.begin, count = region.end - region.begin;
+    const bool wrong = (inside - 1 < count - 1 && before > p0) || (inside < count && inside + 1 < count && p0 > p1);
+    const uint32_t here = place - region.written_begin, written = region.written_end - region.written_begin;
+    Index* out = static_cast<Index*>(arguments.indices_out) + static_cast<uint32_t>(region.offset + place);
+    const bool has0 = here < written, has1 = here + 1 < written;
+    if (has0 && has1) {
+      if constexpr (sizeof(Index) == 8)
+        __stcs(reinterpret_cast<uint4*>(out), make_uint4(first + p0, 0, first + p1, 0));
+      else
+        __stcs(reinterpret_cast<uint2*>(out), make_uint2(first + p0, first + p1));
+    } else if (has0) {
+      *out = static_cast<Index>(first + p0);
+    } else if (has1) {
+      out[1] = static_cast<Index>(first + p1);
+    }
+    return wrong;
+  }
+
+  // Short tiles, whose regions are short: 64 places by a warp at a time, whichever regions they lie in.
+  __device__ __forceinline__ bool write_chunks(uint32_t first) const {
+    constexpr uint32_t kPlaces = 64;  // of a warp at a time
+    const uint32_t warp = thread / 32, lane = thread % 32, total = load_shared(shared + kTotal), places = total & 0xffff,
+                   regions = total >> 16;
     bool wrong = false;
-#pragma unroll 4
-    for (uint32_t pair = thread; pair < pairs; pair += kByteSortThreads) {
-      const uint32_t word = load_shared(staged + pair * 4);
-      const uint32_t before = load_shared_16(staged + pair * 4 - 2);
-      const uint32_t p0 = word & 0xffff, p1 = word >> 16;
-      wrong |= (p0 != 0 && before > p0) || p0 > p1;
-      const uint32_t one = p0 != 0 ? p0 : p1;
-      if (one - 1 >= kEndPad - 1) continue;  // pads alone
-      const uint32_t place = load_shared(shared + kOffsets + load_shared_8(digits + one - 1) * 4) + pair * 2;
-      if (p0 != 0 && p1 != kEndPad) {
-        if constexpr (sizeof(Index) == 8)
-          *reinterpret_cast<uint4*>(indices + place) = make_uint4(before_first + p0, 0, before_first + p1, 0);
-        else
-          *reinterpret_cast<uint2*>(indices + place) = make_uint2(before_first + p0, before_first + p1);
-      } else {
-        const uint32_t at = p0 != 0 ? place : place + 1;
-        indices[at] = static_cast<Index>(before_first + one);
+#pragma unroll 1
+    for (uint32_t begin = warp * kPlaces; begin < places; begin += kByteWarps * 32 * kPlaces) {
+      // Lane k: the region in which chunk number k of these begins.
+      const uint32_t mine = begin + lane * kByteWarps * kPlaces;
+      uint32_t low = 0;
+#pragma unroll
+      for (uint32_t step = 128; step > 0; step /= 2) {
+        const uint32_t middle = low + step;
+        if (middle < regions && (load_shared(shared + kRegions + middle * 16) & ~3u) <= mine) low = middle;
+      }
+      const uint32_t end = min(places, begin + kByteWarps * 32 * kPlaces);
+      uint32_t k = 0;
+#pragma unroll 1
+      for (uint32_t chunk = begin; chunk < end; chunk += kByteWarps * kPlaces, ++k) {
+        uint32_t number = __shfl_sync(~0u, low, k);
+        const uint32_t place = chunk + lane * 2, address = shared + kStaged + place * kUnit;
+        const uint32_t word = load_shared(address), before = load_shared_16(address - kUnit);
+        StagedRegion own = region_at(number);
+        uint32_t next_begin = load_shared(shared + kRegions + number * 16 + 16);
+#pragma unroll 1
+        while (next_begin < chunk + kPlaces) {
+          ++number;
+          if (place >= (next_begin & ~3u)) own = region_at(number);
+          next_begin = load_shared(shared + kRegions + number * 16 + 16);
+        }
+        if (write_pair(own, place, word, before, first)) wrong = true;
       }
     }
     return wrong;
   }
 
-  __device__ __forceinline__ void run_tile() {
-    const uint32_t warp = thread / 32, lane = thread % 32;
-    if (thread < kBins) {
-      tile_begin = bin_begin + arguments.group_tables[static_cast<uint64_t>(tile / arguments.tiles_per_group) * kBins + thread] +
-                   arguments.tile_tables[static_cast<uint64_t>(tile) * kBins + thread];
-    }
-    range = range_of(arguments.keys_in, arguments.length, static_cast<uint64_t>(tile) * items, items);
-    if (!range.empty()) start_loads(range, digits);
-    if (thread == 0) prefetch(range_of(arguments.keys_in, arguments.length, (tile + uint64_t{gridDim.x}) * items, items));
-    const WarpDigits own = range.digits_of_warp(digits, shared, arguments.rounds);
-    clear_shared_16_bytes(own.histogram + lane * 16);
-    clear_shared_16_bytes(own.histogram + lane * 16 + 512);
-    if (arguments.keys_out != nullptr) write_keys();
-    if (range.empty()) return;
-    wait_for_copies();
-    __syncthreads();
-    if (other_patterns) {
-      unify_patterns();
-      __syncthreads();
-    }
-    own.count();
-    __syncwarp();
-    const WarpDigits::Frequent frequent = own.frequent();
-    __syncthreads();
-    const uint8_t code = static_cast<uint8_t>(thread);
-    place_bins(staged, bits_of_code(arguments.order, code));
-    const uint32_t first = warp * 32 * arguments.rounds + 1;
-    own.template rank<kUnit, kPermutePeriod>(frequent,
-                                             [&](uint32_t place, uint32_t item) { store_shared_16(staged + place, first + item); });
-    __syncthreads();
-    if (!__syncthreads_or(write_indices())) return;
-    mend(staged);
-    write_indices();
-    __syncthreads();
+  // Long tiles: each warp has a share and writes it region by region.
+  __device__ __forceinline__ bool write_shares(uint32_t first) const {
+    constexpr uint32_t kPlaces = 64;  // of a warp at a time
+    const uint32_t warp = thread / 32, lane = thread % 32, total = load_shared(shared + kTotal), places = total & 0xffff,
+                   regions = total >> 16;
+    if (regions == 0) return false;
+    const uint32_t quads = (places + regions * kRegionCost) / 4;
+    const Cut cut = cut_at(quads * (warp + lane / 16) / kByteWarps * 4, places, regions);
+    uint32_t number = __shfl_sync(~0u, cut.number, 0), at = __shfl_sync(~0u, cut.place, 0);
+    const uint32_t end = __shfl_sync(~0u, cut.place, 31);
+    if (at == end) return false;
+    StagedRegion next = region_at(number);
+    bool wrong = false;
+    do {
+      const StagedRegion own = next;
+      next = region_at(++number);
+      const uint32_t stop = min(next.begin & ~3u, end);
+#pragma unroll 1
+      for (uint32_t place = at + lane * 2; place < stop; place += kPlaces) {
+        const uint32_t address = shared + kStaged + place * kUnit;
+        const uint32_t word = load_shared(address), before = load_shared_16(address - kUnit);
+        if (write_pair(own, place, word, before, first)) wrong = true;
+      }
+      at = stop;
+    } while (at != end);
+    return wrong;
+  }
+
+  // Returns whether the order is wrong somewhere. `first`: the position of the tile's first key in the input.
+  __device__ __forceinline__ bool write_indices(uint32_t first) const {
+    if constexpr (kWords > kShortByteSortRounds / 4)
+      return write_shares(first);
+    else
+      return write_chunks(first);
   }
 
   __device__ __forceinline__ void run() {
@@ -252,26 +275,76 @@ struct ScatterBlock : Bins {
       other_patterns = __syncthreads_or(any != 0) != 0;
       if (blockIdx.x == 0 && thread == 0) *arguments.other_patterns = other_patterns;
     }
+    const uint32_t rounds = arguments.rounds, halo = arguments.halo_warps, own_items = thread / 32 * 32 * rounds;
+    auto range_at = [&](uint32_t tile) {
+      return range_of(arguments.keys_in, arguments.length, static_cast<int64_t>(tile) * items - halo * 32 * rounds,
+                      rounds * kByteSortThreads);
+    };
+    auto begin_of = [&](uint32_t tile) {
+      return bin_begin() + arguments.group_tables[static_cast<uint64_t>(tile / arguments.tiles_per_group) * kBins + thread] +
+             arguments.tile_tables[static_cast<uint64_t>(tile) * kBins + thread];
+    };
+    auto unify_four = [&](uint32_t four) { return unify(four); };
+    using Digits = WarpDigits<kWords>;
+    Digits digits;
+    digits.histogram = shared + thread / 32 * 1024;
+    digits.lane = thread % 32;
+    uint32_t first = range_at(blockIdx.x).first;  // of the staged tile: its first key's position in the input
+    bool wrong = false;
+    auto check = [&] {
+      if (!__syncthreads_or(wrong)) return;
+      mend();
+      write_indices(first);
+      __syncthreads();
+    };
+    digits.set_range(range_at(blockIdx.x), rounds);
+    digits.load();
 #pragma unroll 1
-    for (tile = blockIdx.x; tile < arguments.tiles; tile += gridDim.x) run_tile();
+    for (uint32_t tile = blockIdx.x; tile < arguments.tiles; tile += gridDim.x) {
+      uint32_t begin = 0, next_end = 0;
+      if (thread < kBins) {
+        begin = begin_of(tile);
+        if (halo != 0) next_end = tile + 2 < arguments.tiles ? begin_of(tile + 2) : bin_end();
+      }
+      if (arguments.keys_out != nullptr) write_keys(tile);
+      digits.count(other_patterns, unify_four);
+      const typename Digits::Frequent frequent = digits.frequent();
+      check();
+      place_bins(bits_of_code(arguments.order, static_cast<uint8_t>(thread)), begin, halo != 0, next_end);
+      digits.template rank<kUnit, kPermutePeriod>(frequent, other_patterns, unify_four,
+                                                  [&](uint32_t place, uint32_t item) { store_shared_16(place, own_items + item); });
+      first = opaque(range_at(tile).first);
+      digits.set_range(range_at(tile + gridDim.x), rounds);
+      digits.load();
+      __syncthreads();
+      wrong = write_indices(first);
+    }
+    check();
   }
 };
 
-template <class Index, int kPermutePeriod>
+template <class Index, int kWords, int kPermutePeriod>
 __global__ void __launch_bounds__(kByteSortThreads, kByteSortBlocksPerSm)
     scatter_bytes_kernel(const __grid_constant__ ByteSortArguments arguments) {
   extern __shared__ __align__(16) uint8_t memory[];
-  ScatterBlock<Index, kPermutePeriod>(arguments, shared_address(memory)).run();
+  ScatterBlock<Index, kWords, kPermutePeriod>(arguments, shared_address(memory)).run();
+}
+
+template <class Index, int kWords>
+cudaError_t launch_scatter_of(const ByteSortArguments& arguments, cudaStream_t stream) {
+  constexpr auto kKernel = scatter_bytes_kernel<Index, kWords, 0>;
+  static std::atomic<uint64_t> prepared{0};
+  const cudaError_t error = allow_shared_memory(kKernel, byte_sort_shared_bytes(kWords * 4), prepared);
+  if (error != cudaSuccess) return error;
+  const int shared_bytes = byte_sort_shared_bytes(static_cast<int>(arguments.rounds));
+  kKernel<<<arguments.groups, kByteSortThreads, shared_bytes, stream>>>(arguments);
+  return cudaGetLastError();
 }
 
 template <class Index>
 cudaError_t launch_scatter(const ByteSortArguments& arguments, cudaStream_t stream) {
-  static std::atomic<uint64_t> prepared{0};
-  const cudaError_t error = allow_shared_memory(scatter_bytes_kernel<Index, 0>, byte_sort_shared_bytes(kMostByteSortRounds), prepared);
-  if (error != cudaSuccess) return error;
-  const int shared_bytes = byte_sort_shared_bytes(static_cast<int>(arguments.rounds));
-  scatter_bytes_kernel<Index, 0><<<arguments.groups, kByteSortThreads, shared_bytes, stream>>>(arguments);
-  return cudaGetLastError();
+  if (arguments.rounds <= kShortByteSortRounds) return launch_scatter_of<Index, kShortByteSortRounds / 4>(arguments, stream);
+  return launch_scatter_of<Index, kMostByteSortRounds / 4>(arguments, stream);
 }
 
 ByteSortArguments byte_sort_arguments(const SortProblem& problem, const RadixPlan& plan, char* workspace) {
@@ -279,12 +352,16 @@ ByteSortArguments byte_sort_arguments(const SortProblem& problem, const RadixPla
   ByteSortArguments arguments;
   arguments.order = problem.key.order<uint8_t>(problem.descending);
   arguments.codes_meet = problem.key.kind != KeyKind::kUnsigned && problem.key.kind != KeyKind::kSigned;
+  arguments.magnitude = arguments.order.zero != 0 ? 0x7f7f7f7fu : ~0u;
+  arguments.last_pattern = arguments.order.from_ordered(arguments.order.clamp) * 0x01010101u;
   arguments.keys_in = static_cast<const uint8_t*>(problem.keys_in);
   arguments.keys_out = static_cast<uint8_t*>(problem.keys_out);
   arguments.indices_out = problem.indices_out;
   arguments.index_bytes = problem.index_bytes;
   arguments.length = static_cast<uint32_t>(problem.length);
   arguments.rounds = static_cast<uint32_t>(plan.byte_sort.rounds);
+  arguments.halo_warps = static_cast<uint32_t>(plan.byte_sort.halo_warps);
+  arguments.tile_items = static_cast<uint32_t>(plan.byte_sort.tile_items);
   arguments.tiles = static_cast<uint32_t>(plan.byte_sort.tiles);
   arguments.tiles_per_group = static_cast<uint32_t>(plan.byte_sort.tiles_per_group);
   arguments.groups = static_cast<uint32_t>(plan.byte_sort.groups);
