@@ -110,3 +110,17 @@ def test_keys_that_begin_anywhere(dtype, device):
     order = torch.from_numpy(np.argsort(x.cpu().numpy(), kind="stable"))
     assert torch.equal(indices.cpu(), order)
     assert torch.equal(values.cpu().view(torch.int64), x.cpu()[order].view(torch.int64))
+
+
+def test_a_first_look_sees_one_high_word_and_the_sample_more(device):
+    """Long rows get a first look at regular places, which finds one high word here; the sample finds others, and nearly all keys are equal
+    but one of their high word, so that all are sorted again in the end."""
+    n = 20_001 if device.type == "cpu" else (1 << 25) + 3
+    rng = np.random.default_rng(7)
+    stride = n // 1024
+    keys = np.full(n, (3 << 32) + 5)
+    others = rng.integers(0, n, n // 500)
+    others = others[(others % stride > 1) & (others < n - 1)]
+    keys[others] = rng.integers(-(1 << 63), 1 << 63, others.size)
+    keys[stride * 500] += 1
+    check(torch.from_numpy(keys), device)

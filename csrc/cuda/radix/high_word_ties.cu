@@ -322,7 +322,9 @@ __device__ __forceinline__ void prepare_again(const PassArguments<uint64_t>& arg
     else if (arguments.spacing > 1)
       words[first] = *control_word(arguments.control, first * 4, arguments.spacing);
   }
-  if (high_word_counted_alone(word_of(arguments, offsetof(RadixControl, sorted_from)))) {
+  // A first look may have counted the low words already, and this choice have seen a high word that the look had not.
+  const bool low_words_counted = static_cast<Preview>(word_of(arguments, offsetof(RadixControl, preview))) == Preview::kLowWords;
+  if (!low_words_counted && high_word_counted_alone(word_of(arguments, offsetof(RadixControl, sorted_from)))) {
     count_other_digits(arguments, tables, counters);
   } else if (arguments.spacing > 1) {
     uint32_t* bins = const_cast<uint32_t*>(middle.bins);
