@@ -35,7 +35,10 @@ struct BucketExact : BucketBlock<U, kThreads, kItems> {
   using Block::size;
   using Block::thread;
   static constexpr int kGroup = 4;  // keys that are loaded at a time
-  static constexpr int kBlocksPerSm = bucket_blocks_per_sm(sizeof(U), kThreads, kItems, sizeof(CrowdSplitters<Flat>));
+  // Few keys to a thread do not make its registers as few as bucket_blocks_per_sm() counts for them.
+  static constexpr int kMostBlocks = 65536 / (kThreads * (sizeof(U) == 8 ? 96 : 64));
+  static constexpr int kFittingBlocks = bucket_blocks_per_sm(sizeof(U), kThreads, kItems, sizeof(CrowdSplitters<Flat>));
+  static constexpr int kBlocksPerSm = kItems > 8 || kFittingBlocks < kMostBlocks ? kFittingBlocks : kMostBlocks;
 
   using Block::Block;
 
