@@ -37,6 +37,10 @@ struct MendArguments {
 struct MendMemory {
   BlockScanStorage<uint32_t> scan;
   BlockScanStorage<uint32_t> scans[2];
+  uint32_t codes_meet;      // as the numbering has it
+  uint32_t class_begin[2];  // the same
+  uint2 own;                // zeros and NaNs of the share
+  uint32_t listed;          // its vectors that hold some
   union {
     uint32_t list[kListWindows];                        // windows of the share that hold zeros or NaNs
     alignas(16) uint16_t gathered[kMendTileKeys + 24];  // zeros and NaNs of a tile, each where a vector of the output begins
@@ -235,30 +239,35 @@ struct MendBlock {
 __global__ void __launch_bounds__(kMendThreads, 1) mend_patterns_kernel(const __grid_constant__ MendArguments arguments) {
   __shared__ __align__(16) MendMemory memory;
   const ClassFindings& findings = arguments.findings;
+  // One thread asks for what all of them need: past the L1 cache every warp's question would go to the same sector of the L2 cache.
+  if (threadIdx.x == 0) {
+    memory.codes_meet = __ldcg(&arguments.control->codes_meet);
+    memory.class_begin[0] = __ldcg(arguments.control->class_begin);
+    memory.class_begin[1] = __ldcg(arguments.control->class_begin + 1);
+    memory.own = __ldcg(findings.counts + blockIdx.x);
+    memory.listed = __ldcg(findings.listed + blockIdx.x);
+  }
   uint32_t zeros = 0, nans = 0;
-  if (__ldcg(&arguments.control->codes_meet) != 0) {
-    for (uint32_t block = threadIdx.x; block < blockIdx.x; block += kMendThreads) {
-      const uint2 counts = __ldcg(findings.counts + block);
-      zeros += counts.x;
-      nans += counts.y;
-    }
-    const uint2 own = __ldcg(findings.counts + blockIdx.x);
-    if (own.x + own.y != 0) {
-      const uint32_t listed = __ldcg(findings.listed + blockIdx.x);
-      const uint32_t* const class_begin = arguments.control->class_begin;
-      MendBlock block{arguments, memory, {__ldcg(class_begin), __ldcg(class_begin + 1)}};
-      uint32_t total;
-      block_exclusive_scan(zeros, total, memory.scans[0]);
-      block.begin[0] += total;
-      block_exclusive_scan(nans, total, memory.scans[1]);
-      block.begin[1] += total;
-      // Of a share whose list is long enough, head and tail are looked at in any case.
-      if (listed <= findings.capacity)
-        block.write_list(listed);
-      else
-        block.write_share();
-      return;
-    }
+  for (uint32_t block = threadIdx.x; block < blockIdx.x; block += kMendThreads) {
+    const uint2 counts = __ldcg(findings.counts + block);
+    zeros += counts.x;
+    nans += counts.y;
+  }
+  __syncthreads();
+  if (memory.codes_meet != 0 && memory.own.x + memory.own.y != 0) {
+    const uint32_t listed = memory.listed;
+    MendBlock block{arguments, memory, {memory.class_begin[0], memory.class_begin[1]}};
+    uint32_t total;
+    block_exclusive_scan(zeros, total, memory.scans[0]);
+    block.begin[0] += total;
+    block_exclusive_scan(nans, total, memory.scans[1]);
+    block.begin[1] += total;
+    // Of a share whose list is long enough, head and tail are looked at in any case.
+    if (listed <= findings.capacity)
+      block.write_list(listed);
+    else
+      block.write_share();
+    return;
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) start_after_predecessor();  // the launch does not end before the one before it
 }
