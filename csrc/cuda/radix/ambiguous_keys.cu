@@ -143,6 +143,7 @@ __global__ void __launch_bounds__(kThreads, 4) ambiguous_keys_kernel(const __gri
   __shared__ bool last;
   RadixControl* control = arguments.control;
   const int spacing = arguments.spacing;
+  if (*control_word(control, offsetof(RadixControl, called_off), spacing) != 0) return;
   const bool mend = arguments.codes_meet && *control_word(control, offsetof(RadixControl, other_patterns), spacing) != 0;
   const uint64_t total = static_cast<uint64_t>(arguments.rows) * arguments.length;
   uint32_t kept = kControlWords;  // until all blocks have read them

@@ -5,6 +5,7 @@
 
 #include "../primitives/dependent_launch.cuh"
 #include "borrowed_indices.cuh"
+#include "radix_control.cuh"
 
 namespace gpusort {
 namespace {
@@ -21,7 +22,9 @@ struct TableMove {
 
 __global__ void __launch_bounds__(kThreads) move_tables_kernel(const __grid_constant__ TableMove move) {
   start_after_predecessor();
-  for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < move.words; i += gridDim.x * kThreads) {
+  const bool called_off = move.control[offsetof(RadixControl, called_off) / 4] != 0;  // then the last slot needs no more than to be told
+  const uint32_t words = called_off ? kControlWords : move.words;
+  for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < words; i += gridDim.x * kThreads) {
     uint32_t word = 0;
     if (i < kControlWords)
       word = move.control[i];
