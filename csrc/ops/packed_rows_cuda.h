@@ -10,6 +10,7 @@
 #include "../cuda/grid_sort/grid_sort.h"
 #include "../cuda/layout/complex_keys.h"
 #include "../cuda/layout/strided_copy.h"
+#include "../cuda/mapped_buckets/mapped_buckets.h"
 #include "../cuda/merge_sort/merge_sort.h"
 #include "../cuda/radix/radix_sort.h"
 #include "../cuda/radix_steps/radix_steps.h"
@@ -112,6 +113,8 @@ inline void sort_packed_rows(const SortProblem& problem, SortAlgorithm requested
       const char* what = "sort rows by buckets";
       const auto* one = std::get_if<OneLaunchPlan>(&launches);
       if (one != nullptr) return launch_planned(launch_one_launch_sort, problem, *one, what, like, scope);
+      const auto* mapped = std::get_if<MappedBucketsPlan>(&launches);
+      if (mapped != nullptr) return launch_planned(launch_mapped_buckets, problem, *mapped, what, like, scope);
       const auto* pulled = std::get_if<PulledBucketsPlan>(&launches);
       if (pulled != nullptr) return launch_planned(launch_pulled_bucket_sort, problem, *pulled, what, like, scope);
       return launch_planned(launch_bucket_sort, problem, std::get<BucketSortPlan>(launches), what, like, scope);

@@ -14,6 +14,7 @@
 
 #include "bucket_launches.h"
 #include "grid_sort_plan.h"
+#include "mapped_buckets_plan.h"
 #include "merge_sort_plan.h"
 #include "radix_plan.h"
 #include "row_plan.h"
@@ -156,6 +157,22 @@ inline SortExplanation explain_pulled_buckets(const SortProblem& problem, const 
                           {{"order tiles by " + std::to_string(plan.buckets_per_row) + " buckets", problem.rows * plan.tiles_per_row,
                             pulled_shapes::kThreads, plan.tile_length, plan.tile_shared_bytes, input, records}},
                           "pull and sort buckets on chip");
+}
+
+// The longest rows of 32-bit keys, cut twice.
+inline SortExplanation explain_mapped_buckets(const SortProblem& problem, const MappedBucketsPlan& plan) {
+  using namespace explain_detail;
+  using namespace mapped_shapes;
+  SortExplanation result;
+  result.algorithm = "buckets";
+  result.note = "rows in whose samples values are found often are left to the radix sort; the device decides";
+  result.workspace_bytes = plan.workspace_bytes;
+  const int64_t records = problem.numel() * 8, sms = plan.device.sm_count, blocks = kBlocksPerSm * sms;
+  result.steps = {
+      {"spread to " + std::to_string(1 << plan.region_bits) + " regions", blocks, kThreads, kTile, 0, input_bytes(problem), records},
+      {"order tiles by " + std::to_string(1 << plan.part_bits) + " parts", blocks, kThreads, kTile, 0, records, records},
+      {"pull and sort buckets on chip", kBucketBlocksPerSm * sms, kBucket.threads, kMeanBucket, 0, records, output_bytes(problem)}};
+  return result;
 }
 
 // One long row of 8-bit keys with indices.
@@ -357,6 +374,8 @@ inline SortExplanation explain_sort(const SortProblem& problem, SortAlgorithm re
       const BucketLaunches launches = plan_bucket_launches(problem, traits);
       const auto* one = std::get_if<OneLaunchPlan>(&launches);
       if (one != nullptr) return explain_one_launch(problem, *one);
+      const auto* mapped = std::get_if<MappedBucketsPlan>(&launches);
+      if (mapped != nullptr) return explain_mapped_buckets(problem, *mapped);
       const auto* pulled = std::get_if<PulledBucketsPlan>(&launches);
       return pulled != nullptr ? explain_pulled_buckets(problem, *pulled) : explain_buckets(problem, std::get<BucketSortPlan>(launches));
     }

@@ -7,6 +7,7 @@
 
 #include "bucket_sort_plan.h"
 #include "grid_sort_plan.h"
+#include "mapped_buckets_plan.h"
 #include "one_launch_plan.h"
 #include "pulled_buckets_plan.h"
 #include "row_plan.h"
@@ -99,7 +100,7 @@ inline bool buckets_are_faster(const SortProblem& problem, const DeviceTraits& t
   return problem.key.bytes >= 4 && problem.indices_out != nullptr && problem.numel() >= kBucketsMinNumel &&
          problem.length >= kBucketsMinLength && bucket_sort_can_run(problem, traits) &&
          (problem.length <= kBucketsMaxLength || plan_one_launch(problem, traits).possible ||
-          plan_pulled_buckets(problem, traits).possible);
+          plan_pulled_buckets(problem, traits).possible || plan_mapped_buckets(problem, traits).possible);
 }
 
 }  // namespace sort_plan_detail

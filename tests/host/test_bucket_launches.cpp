@@ -28,16 +28,17 @@ void check_known_shapes() {
   CHECK(!in_one_launch(long_row) && in_one_launch(without_room));
   CHECK(std::holds_alternative<PulledBucketsPlan>(plan_bucket_launches(long_row, {})));
   CHECK(std::holds_alternative<PulledBucketsPlan>(plan_bucket_launches(make_problem(4, 128, 50257), {})));
+  CHECK(std::holds_alternative<MappedBucketsPlan>(plan_bucket_launches(make_problem(4, 1, 1 << 24), {})));
   DeviceTraits few;
   few.sm_count = 16;
   CHECK(!in_one_launch(make_problem(4, 1, 1 << 20), few));
 }
 
 void check_every_shape() {
-  int one = 0, pulling = 0, several = 0;
+  int one = 0, pulling = 0, several = 0, twice = 0;
   for (const int key_bytes : {2, 4, 8}) {
     for (const int64_t rows : {1, 4, 32, 132, 1024}) {
-      for (const int64_t length : {5600, 32000, 65536, 128256, 1 << 20, 1 << 22}) {
+      for (const int64_t length : {5600, 32000, 65536, 128256, 1 << 20, 1 << 22, 1 << 24}) {
         for (const int index_bytes : {0, 4, 8}) {
           const SortProblem problem = make_problem(key_bytes, rows, length, true, index_bytes);
           const DeviceTraits traits;
@@ -55,6 +56,9 @@ void check_every_shape() {
             ++pulling;
             CHECK(pulled_buckets.possible && pulled->possible && pulled->workspace_bytes == pulled_buckets.workspace_bytes);
             CHECK(explanation.steps.size() == 2 && explanation.workspace_bytes == pulled_buckets.workspace_bytes);
+          } else if (const auto* mapped = std::get_if<MappedBucketsPlan>(&launches)) {
+            ++twice;
+            CHECK(mapped->possible && explanation.steps.size() == 3 && explanation.workspace_bytes == mapped->workspace_bytes);
           } else {
             ++several;
             CHECK(!one_launch.possible && !pulled_buckets.possible && std::get<BucketSortPlan>(launches).possible);
@@ -65,7 +69,7 @@ void check_every_shape() {
       }
     }
   }
-  CHECK(one > 20 && pulling > 20 && several > 80);
+  CHECK(one > 20 && pulling > 20 && several > 80 && twice > 0);
 }
 
 }  // namespace

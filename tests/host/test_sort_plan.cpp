@@ -40,13 +40,14 @@ void check_long_rows() {
   CHECK(buckets_are_faster(make_problem(4, 32, 32000)));
   for (const SortProblem& problem :
        {make_problem(4, 3855, 17408), make_problem(8, 60, 17408), make_problem(4, 170, 24576), make_problem(4, 1, (1 << 20) + 1),
-        make_problem(4, 1, 2162688), make_problem(4, 1, 1 << 22), make_problem(4, 16, 1 << 22), make_problem(8, 1, 1056768)}) {
+        make_problem(4, 1, 2162688), make_problem(4, 1, 1 << 22), make_problem(4, 16, 1 << 22), make_problem(8, 1, 1056768),
+        make_problem(4, 4, 1 << 24), make_problem(4, 1, 1 << 24)}) {
     CHECK(chosen(problem) == SortAlgorithm::kBuckets);
   }
 }
 
 void check_what_is_left_to_others() {
-  const SortProblem radix[] = {make_problem(4, 4, 1 << 24), make_problem(4, 1, (1 << 22) + 1), make_problem(8, 1, 1 << 22),
+  const SortProblem radix[] = {make_problem(4, 4, 1 << 24, true, 4), make_problem(4, 1, (1 << 22) + 1), make_problem(8, 1, 1 << 22),
                                make_problem(2, 256, 1 << 18), make_problem(4, 64, 1 << 20, true, 0)};
   for (const SortProblem& problem : radix) {
     CHECK(!buckets_are_faster(problem));
