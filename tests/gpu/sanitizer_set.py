@@ -231,6 +231,14 @@ def run_longer_sorts():
     return calls + 1
 
 
+def run_mapped_buckets():
+    """A row too long for one partition: cut twice by a map of its codes."""
+    x = make("uniform", (1 << 23) + 1, torch.float32)
+    values, indices = gs.sort(x.cuda())
+    assert_stable_sort(x, (values.cpu(), indices.cpu()))
+    return 1
+
+
 def run_longer_merges():
     """Keys alone: one wave of tiles with windows, and several with loose cuts, first tiles that find their own pieces, cuts by windows."""
     calls = 0
