@@ -179,7 +179,8 @@ def sort(
         The named tuple (values, indices) that torch.sort returns: new tensors of the shape of input, with torch.sort's strides.
 
     Cost: radix sort, O(n * bytes of the key): one read for the histograms, then one read and one write per digit of 8 bits; rows that fit
-    a thread block are read and written once, and longer ones of up to 2**22 elements (2**21 of 64 bits) are cut into buckets that do.
+    a thread block are read and written once, and longer ones of up to 2**22 elements (2**21 of 64 bits) are cut into buckets that do. Rows
+    of 2**23 to 2**25 keys of 32 bits are cut twice, unless samples show values that are found often.
 
     Memory beyond the results, for a 1-D input and int64 indices: none up to some 6000 elements; up to 2**18 elements at most 9.1 bytes an
     element for keys to 32 bits and 18.2 for keys of 64; above, 8 bytes for keys of 32 bits (6.3 for fewer) and 12.1 for keys of 64; above
