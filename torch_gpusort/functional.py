@@ -281,7 +281,7 @@ def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
     """The sorted values alone. No index is made or moved, so the passes over the data are about half as expensive as in :func:`sort`.
 
     Shapes, dtypes, order, errors and source are those of :func:`sort`. While a gradient is wanted, indices are made after all. Memory
-    beyond the result: as :func:`sort` up to 2**18 elements; above, an array of the keys (4.3 bytes an element for 32 bits, 8.4 for 64).
+    beyond the result: as :func:`sort` up to 2**18 elements; above, an array of the keys (4.3 bytes an element for 32 bits, 8.5 for 64).
 
     Example::
 

@@ -152,7 +152,7 @@ inline SortExplanation explain_one_launch(const SortProblem& problem, const OneL
 // The same where buckets pull their keys from tiles.
 inline SortExplanation explain_pulled_buckets(const SortProblem& problem, const PulledBucketsPlan& plan) {
   using namespace explain_detail;
-  const int64_t input = input_bytes(problem), records = input + problem.numel() * 2;
+  const int64_t input = input_bytes(problem), records = input + (problem.indices_out != nullptr ? problem.numel() * 2 : 0);
   return explain_cut_rows(problem, plan, kRareBuckets,
                           {{"order tiles by " + std::to_string(plan.buckets_per_row) + " buckets", problem.rows * plan.tiles_per_row,
                             pulled_shapes::kThreads, plan.tile_length, plan.tile_shared_bytes, input, records}},

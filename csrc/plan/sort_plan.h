@@ -91,16 +91,21 @@ inline bool grid_is_faster(const SortProblem& problem, const DeviceTraits& trait
 // 1064 us (1863), [3855, 17408] 1202 (2814), [963, 17408] 325 (724), [60, 17408] 34 (81), [12, 17408] 21 (48), [1, 2^20] 39 (61); int64
 // [3855, 17408] 1685 (6109), [60, 17408] 50 (177), [1, 2^20] 59 (105). Rows above 2^20 where one launch holds all of them, or where buckets
 // pull their keys: float32 [1, 1.2 M] 52 (76), [1, 2^21] 56 (90), [1, 2^22] 114 (152), [16, 2^22] 1544 (1733); int64 [1, 2^21] 111 (173).
-// Keys alone and keys of 16 bits have fewer bytes to move in its passes and stay with it.
+// Keys alone only where buckets pull them, in rows up to 2^20: float32 [1, 2^20] 35 (52), [64, 128256] 139 (197), [1024, 65536] 913 (1191);
+// of 2^21 few values take longer than its passes. Keys of 16 bits have fewer bytes to move there and stay with it.
 constexpr int64_t kBucketsMinNumel = kGridMaxNumel + 1;        // of all rows
 constexpr int64_t kBucketsMinLength = (int64_t{1} << 14) + 1;  // what one block does not sort
 constexpr int64_t kBucketsMaxLength = int64_t{1} << 20;
 
 inline bool buckets_are_faster(const SortProblem& problem, const DeviceTraits& traits) {
-  return problem.key.bytes >= 4 && problem.indices_out != nullptr && problem.numel() >= kBucketsMinNumel &&
-         problem.length >= kBucketsMinLength && bucket_sort_can_run(problem, traits) &&
-         (problem.length <= kBucketsMaxLength || plan_one_launch(problem, traits).possible ||
-          plan_pulled_buckets(problem, traits).possible || plan_mapped_buckets(problem, traits).possible);
+  if (problem.key.bytes < 4 || problem.numel() < kBucketsMinNumel || problem.length < kBucketsMinLength ||
+      !bucket_sort_can_run(problem, traits)) {
+    return false;
+  }
+  const bool long_rows = problem.length > kBucketsMaxLength;
+  if (problem.indices_out == nullptr) return !long_rows && plan_pulled_buckets(problem, traits).possible;
+  return !long_rows || plan_one_launch(problem, traits).possible || plan_pulled_buckets(problem, traits).possible ||
+         plan_mapped_buckets(problem, traits).possible;
 }
 
 }  // namespace sort_plan_detail

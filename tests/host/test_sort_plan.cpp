@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <variant>
 
+#include "../../csrc/plan/bucket_launches.h"
 #include "check.h"
 #include "problems.h"
 
@@ -44,11 +46,17 @@ void check_long_rows() {
         make_problem(4, 4, 1 << 24), make_problem(4, 1, 1 << 24)}) {
     CHECK(chosen(problem) == SortAlgorithm::kBuckets);
   }
+  for (const SortProblem& problem : {make_problem(4, 1, 1 << 20, true, 0), make_problem(4, 64, 1 << 20, true, 0),
+                                     make_problem(4, 128, 50257, true, 0), make_problem(8, 1, 1 << 20, true, 0)}) {
+    CHECK(chosen(problem) == SortAlgorithm::kBuckets);
+    CHECK(std::holds_alternative<PulledBucketsPlan>(plan_bucket_launches(problem, DeviceTraits())));
+  }
 }
 
 void check_what_is_left_to_others() {
-  const SortProblem radix[] = {make_problem(4, 4, 1 << 24, true, 4), make_problem(4, 1, (1 << 22) + 1), make_problem(8, 1, 1 << 22),
-                               make_problem(2, 256, 1 << 18), make_problem(4, 64, 1 << 20, true, 0)};
+  const SortProblem radix[] = {make_problem(4, 4, 1 << 24, true, 4),  make_problem(4, 1, (1 << 22) + 1),
+                               make_problem(8, 1, 1 << 22),           make_problem(2, 256, 1 << 18),
+                               make_problem(2, 64, 1 << 20, true, 0), make_problem(4, 1, (1 << 20) + 1, true, 0)};
   for (const SortProblem& problem : radix) {
     CHECK(!buckets_are_faster(problem));
     CHECK(chosen(problem) == SortAlgorithm::kRadix);
