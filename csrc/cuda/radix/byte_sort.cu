@@ -53,9 +53,10 @@ struct ByteSortArguments {
   // least of theirs. Besides them -0.0 becomes 0.0.
   uint32_t magnitude = 0;
   uint32_t last_pattern = 0;
-  // See ambiguous_keys.h. Only where codes meet: what each group has, and for the last kernel what any has.
+  // Only where codes meet: whether each group has other patterns than those that come back for their codes, and for the kernels that mend
+  // these (ambiguous_keys.h, equal_codes.h) whether any has. Nothing of the control words is set before.
   uint32_t* group_patterns = nullptr;
-  uint32_t* other_patterns = nullptr;
+  RadixControl* control = nullptr;
 };
 
 // ---- count --------------------------------------------------------------------------------------------------------------------------
@@ -273,7 +274,10 @@ struct ScatterBlock : StagedBins {
       uint32_t any = 0;
       for (uint32_t group = thread; group < arguments.groups; group += kByteSortThreads) any |= arguments.group_patterns[group];
       other_patterns = __syncthreads_or(any != 0) != 0;
-      if (blockIdx.x == 0 && thread == 0) *arguments.other_patterns = other_patterns;
+      if (blockIdx.x == 0 && thread == 0) {
+        arguments.control->other_patterns = other_patterns;
+        arguments.control->called_off = 0;
+      }
     }
     const uint32_t rounds = arguments.rounds, halo = arguments.halo_warps, own_items = thread / 32 * 32 * rounds;
     auto range_at = [&](uint32_t tile) {
@@ -377,7 +381,7 @@ ByteSortArguments byte_sort_arguments(const SortProblem& problem, const RadixPla
 constexpr uint32_t kMinPartitionedLength = 1u << 23;
 
 // The scatter has written one pattern for all keys of a code. The tiles' tables are of no use any more.
-cudaError_t mend_keys(const SortProblem& problem, const ByteSortArguments& sorted, RadixControl* control, int blocks, cudaStream_t stream) {
+cudaError_t mend_keys(const SortProblem& problem, const ByteSortArguments& sorted, int blocks, cudaStream_t stream) {
   PassArguments<uint8_t> arguments;
   arguments.order = sorted.order;
   arguments.codec = make_key_codec(sorted.order);
@@ -386,7 +390,7 @@ cudaError_t mend_keys(const SortProblem& problem, const ByteSortArguments& sorte
   arguments.keys_out = sorted.keys_out;
   arguments.indices_out = problem.indices_out;
   arguments.index_bytes = problem.index_bytes;
-  arguments.control = control;
+  arguments.control = sorted.control;
   arguments.length = sorted.length;
   if (sorted.length < kMinPartitionedLength) return launch_ambiguous_keys(arguments, blocks, stream);
   return launch_equal_codes(arguments, sorted.tile_tables, size_t{sorted.tiles} * kBins * 4, blocks, stream);
@@ -396,8 +400,7 @@ cudaError_t mend_keys(const SortProblem& problem, const ByteSortArguments& sorte
 
 cudaError_t launch_byte_sort(const SortProblem& problem, const RadixPlan& plan, void* workspace, cudaStream_t stream) {
   ByteSortArguments arguments = byte_sort_arguments(problem, plan, static_cast<char*>(workspace));
-  RadixControl* control = reinterpret_cast<RadixControl*>(static_cast<char*>(workspace) + plan.control_offset);
-  arguments.other_patterns = &control->other_patterns;
+  arguments.control = reinterpret_cast<RadixControl*>(static_cast<char*>(workspace) + plan.control_offset);
   count_bytes_kernel<<<arguments.groups, kCountThreads, 0, stream>>>(arguments);
   cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) error = launch_table_scan(arguments.group_tables, arguments.groups, arguments.bins, stream);
@@ -405,7 +408,7 @@ cudaError_t launch_byte_sort(const SortProblem& problem, const RadixPlan& plan, 
   error = arguments.index_bytes == 8 ? launch_scatter<int64_t>(arguments, stream) : launch_scatter<uint32_t>(arguments, stream);
   constexpr int kMendingBlocksPerSm = 4;
   if (error != cudaSuccess || !arguments.codes_meet || arguments.keys_out == nullptr) return error;
-  return mend_keys(problem, arguments, control, plan.grid[0] * kMendingBlocksPerSm, stream);
+  return mend_keys(problem, arguments, plan.grid[0] * kMendingBlocksPerSm, stream);
 }
 
 }  // namespace gpusort
