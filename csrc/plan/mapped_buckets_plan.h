@@ -113,6 +113,7 @@ inline MappedBucketsPlan plan_mapped_buckets(const SortProblem& problem, const D
   plan.first_chunks = numel >> plan.chunk_bits;
 
   plan.radix = plan_radix_sort(problem, traits);
+  plan.radix.cleared_before = true;
   plan.workspace_bytes = plan.radix.workspace_bytes;
   if (plan.workspace_bytes != numel * 8) return plan;
 

@@ -134,6 +134,7 @@ struct RadixPlan {
   int high_word_samples = 0;
   int64_t look_back_words = 0;  // per table
   int64_t cleared_bytes = 0;    // at the start of the tables: zeroed before the first kernel
+  bool cleared_before = false;  // by the caller, who has also said in the control words whether the sort is called off
 
   // The first index whose upper half the tables of the last slot borrow (cuda/radix/borrowed_indices.cuh). -1: all lie at the start of the
   // workspace.

@@ -49,7 +49,7 @@ void check_plan(const SortProblem& problem, const MappedBucketsPlan& plan) {
                {plan.samples_offset, rows * 4 << plan.sample_bits}},
               numel * 4);
   CHECK(plan.cells_offset + plan.zeroed_bytes >= plan.control_offset + 64 && plan.cells_offset + plan.zeroed_bytes <= plan.bins_offset);
-  CHECK(plan.workspace_bytes == numel * 8 && plan.radix.workspace_bytes == numel * 8);
+  CHECK(plan.workspace_bytes == numel * 8 && plan.radix.workspace_bytes == numel * 8 && plan.radix.cleared_before);
   CHECK(plan.radix.records_offset == 0 && plan.radix.lent_offset == 0 && plan.radix.borrowed_begin >= 0);
 
   const SortExplanation explanation = explain_sort(problem, SortAlgorithm::kAuto, DeviceTraits{});

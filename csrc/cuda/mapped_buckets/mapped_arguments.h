@@ -27,14 +27,13 @@ constexpr uint32_t kLeastRegion = 4096;     // records; smaller ones have no tab
 // Zeroed before the first kernel.
 struct MappedControl {
   uint32_t next_chunk;
-  uint32_t judges;      // blocks that have reported
-  uint32_t alike;       // samples that equal the next key of the row
-  uint32_t falls;       // that are above it
-  uint32_t rises;       // that are below it
-  uint32_t most;        // samples in a bin
-  uint32_t dense;       // cells with too many keys to a code
-  uint32_t too_large;   // buckets of more samples than twice the mean
-  uint32_t called_off;  // the radix sort's: not 0 when the rows are sorted by the map
+  uint32_t judges;     // blocks that have reported
+  uint32_t alike;      // samples that equal the next key of the row
+  uint32_t falls;      // that are above it
+  uint32_t rises;      // that are below it
+  uint32_t most;       // samples in a bin
+  uint32_t dense;      // cells with too many keys to a code
+  uint32_t too_large;  // buckets of more samples than twice the mean
 };
 
 struct MappedArguments {
@@ -53,6 +52,9 @@ struct MappedArguments {
   uint32_t* chunk_of = nullptr;
   uint32_t* map = nullptr;
   uint32_t* samples = nullptr;
+  uint32_t* radix_tables = nullptr;  // of the radix sort
+  uint32_t radix_words = 0;          // of them, and of the tables from `cells` on: those that are zeroed
+  uint32_t zeroed_words = 0;
   uint32_t chunks_per_region = 0;
   uint32_t length = 0;
   uint32_t rows = 0;
@@ -85,6 +87,9 @@ inline MappedArguments make_mapped_arguments(const SortProblem& problem, const M
   arguments.chunk_of = words(plan.chunk_offset);
   arguments.map = words(plan.map_offset);
   arguments.samples = words(plan.samples_offset);
+  arguments.radix_tables = words(plan.radix.lent_offset);
+  arguments.radix_words = static_cast<uint32_t>(plan.radix.cleared_bytes / 4);
+  arguments.zeroed_words = static_cast<uint32_t>(plan.zeroed_bytes / 4);
   arguments.chunks_per_region = static_cast<uint32_t>(plan.chunks_per_region);
   arguments.length = static_cast<uint32_t>(problem.length);
   arguments.rows = static_cast<uint32_t>(problem.rows);

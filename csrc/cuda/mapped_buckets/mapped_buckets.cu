@@ -24,12 +24,14 @@
 namespace gpusort {
 namespace {
 
-template <auto kKernel>
+constexpr int kClearBlocks = 64;
+
+template <auto kKernel, bool kEarly = true>
 cudaError_t launch(int64_t blocks, int threads, int shared_bytes, const MappedArguments& arguments, cudaStream_t stream) {
   static std::atomic<uint64_t> prepared{0};
   const cudaError_t error = allow_shared_memory(kKernel, shared_bytes, prepared);
   if (error != cudaSuccess) return error;
-  return launch_after_predecessor<kKernel>(arguments, {static_cast<unsigned>(blocks), threads, shared_bytes, true}, stream);
+  return launch_after_predecessor<kKernel>(arguments, {static_cast<unsigned>(blocks), threads, shared_bytes, kEarly}, stream);
 }
 
 }  // namespace
@@ -39,7 +41,7 @@ cudaError_t launch_mapped_buckets(const SortProblem& problem, const MappedBucket
   if (!plan.possible) return cudaErrorInvalidValue;
   const MappedArguments arguments = make_mapped_arguments(problem, plan, workspace, fresh_sample_seed());
   const int64_t rows = problem.rows, sms = plan.device.sm_count;
-  cudaError_t error = cudaMemsetAsync(arguments.cells, 0, static_cast<size_t>(plan.zeroed_bytes), stream);
+  cudaError_t error = launch<clear_tables_kernel, false>(kClearBlocks, kSampleThreads, 0, arguments, stream);
   const auto then = [&](auto run) {
     if (error == cudaSuccess) error = run();
   };
@@ -48,9 +50,7 @@ cudaError_t launch_mapped_buckets(const SortProblem& problem, const MappedBucket
   then([&] { return launch<sample_cells_kernel>(sample_blocks, kSampleThreads, 0, arguments, stream); });
   then([&] { return launch<make_map_kernel>(map_blocks, kMapThreads, 0, arguments, stream); });
   then([&] { return launch<judge_map_kernel>(judges, kMapThreads, 0, arguments, stream); });
-  SortProblem otherwise = problem;
-  otherwise.called_off = &arguments.control->called_off;
-  then([&] { return launch_radix_sort(otherwise, plan.radix, workspace, stream); });
+  then([&] { return launch_radix_sort(problem, plan.radix, workspace, stream); });
   constexpr int kBucketBytes = bucket_shared_bytes(4, kBucket.threads, kBucket.items);
   then([&] { return launch<spread_kernel>(kBlocksPerSm * sms, kThreads, sizeof(SpreadShared), arguments, stream); });
   then([&] { return launch<order_parts_kernel>(kBlocksPerSm * sms, kThreads, sizeof(OrderShared), arguments, stream); });

@@ -16,6 +16,7 @@
 #include "../primitives/block_scan.cuh"
 #include "../primitives/dependent_launch.cuh"
 #include "../primitives/shared_memory.cuh"
+#include "../radix/radix_control.cuh"
 #include "mapped_arguments.h"
 
 namespace gpusort {
@@ -57,9 +58,27 @@ __device__ __forceinline__ bool accepted(const MappedArguments& arguments) {
   return __ballot_sync(~0u, word >> mapped_shapes::kIndexBits & 1) == kAccepted;
 }
 
-// One block to kBlockSamples of a row. Clears what later kernels count in.
-__global__ __launch_bounds__(kSampleThreads) void sample_cells_kernel(const __grid_constant__ MappedArguments arguments) {
+// Clears what later kernels count in, those of the radix sort too. Launched as any kernel, after all that came before has ended.
+__global__ __launch_bounds__(kSampleThreads) void clear_tables_kernel(const __grid_constant__ MappedArguments arguments) {
   start_after_predecessor();
+  const uint32_t stride = gridDim.x * kSampleThreads, own = blockIdx.x * kSampleThreads + threadIdx.x;
+  for (uint32_t i = own; i < arguments.zeroed_words; i += stride) arguments.cells[i] = 0;
+  for (uint32_t i = own; i < arguments.rows << arguments.tested_bits; i += stride) arguments.bins[i] = 0;
+  for (uint32_t i = own; i < arguments.regions() * arguments.chunks_per_region; i += stride) arguments.chunk_of[i] = 0;
+  for (uint32_t i = own; i < arguments.radix_words; i += stride) arguments.radix_tables[i] = 0;
+  if (own < 32) *acceptance(arguments) = 0;
+}
+
+// Do the samples' neighbours differ from them, and lie on either side? Else nothing more is asked: the rows are sorted, or full of runs or
+// of a few values.
+__device__ __forceinline__ bool neighbours_differ(const MappedArguments& arguments) {
+  const MappedControl& control = *arguments.control;
+  const uint32_t few = (arguments.rows << arguments.sample_bits) / kAlikeShare;
+  return __ldcg(&control.alike) <= few && __ldcg(&control.falls) > few && __ldcg(&control.rises) > few;
+}
+
+// One block to kBlockSamples of a row. The keys are read while the tables are cleared: they were there before that kernel began.
+__global__ __launch_bounds__(kSampleThreads) void sample_cells_kernel(const __grid_constant__ MappedArguments arguments) {
   __shared__ uint32_t counts[kMapCells], ways[3];
   const uint32_t thread = threadIdx.x, blocks_per_row = (1u << arguments.sample_bits) / kBlockSamples;
   const uint32_t row = blockIdx.x / blocks_per_row, first = (blockIdx.x - row * blocks_per_row) * kBlockSamples;
@@ -71,15 +90,12 @@ __global__ __launch_bounds__(kSampleThreads) void sample_cells_kernel(const __gr
     const uint32_t sample = first + k * kSampleThreads + thread;
     const uint32_t begin = static_cast<uint32_t>(static_cast<uint64_t>(arguments.length) * sample >> arguments.sample_bits);
     const uint32_t place = min(begin + __umulhi(scramble(sample + arguments.seed), width), arguments.length - 2);
-    key[k] = keys[place];
-    next[k] = keys[place + 1];
+    key[k] = __ldcg(keys + place);
+    next[k] = __ldcg(keys + place + 1);
   }
-  const uint32_t stride = gridDim.x * kSampleThreads, own = blockIdx.x * kSampleThreads + thread;
-  for (uint32_t i = own; i < arguments.rows << arguments.tested_bits; i += stride) arguments.bins[i] = 0;
-  for (uint32_t i = own; i < arguments.regions() * arguments.chunks_per_region; i += stride) arguments.chunk_of[i] = 0;
-  if (blockIdx.x == 0 && thread < 32) *acceptance(arguments) = 0;
   for (int cell = thread; cell < kMapCells; cell += kSampleThreads) counts[cell] = 0;
   if (thread < 3) ways[thread] = 0;
+  start_after_predecessor();
   __syncthreads();
   uint32_t alike = 0, falls = 0, rises = 0;
 #pragma unroll
@@ -114,6 +130,7 @@ __global__ __launch_bounds__(kMapThreads) void make_map_kernel(const __grid_cons
   __shared__ BlockScanStorage<uint32_t> scan;
   constexpr int kOwn = kMapCells / kMapThreads;
   constexpr uint32_t kBins = 1u << mapped_shapes::kBinBits;
+  if (!neighbours_differ(arguments)) return;
   const uint32_t thread = threadIdx.x, blocks_per_row = gridDim.x / arguments.rows;
   const uint32_t row = blockIdx.x / blocks_per_row, part = blockIdx.x - row * blocks_per_row;
   const uint32_t* const cells = arguments.cells + row * kMapCells + thread * kOwn;
@@ -161,6 +178,7 @@ __global__ __launch_bounds__(kMapThreads) void make_map_kernel(const __grid_cons
 __global__ __launch_bounds__(kMapThreads) void judge_map_kernel(const __grid_constant__ MappedArguments arguments) {
   start_after_predecessor();
   __shared__ uint32_t reported;
+  if (!neighbours_differ(arguments)) return;
   const uint32_t thread = threadIdx.x, row = (blockIdx.x * kJudgedBins) >> arguments.tested_bits;
   const auto pairs_of = [](uint32_t samples) { return samples * static_cast<unsigned long long>(samples - (samples != 0 ? 1 : 0)); };
   const uint4 bins = reinterpret_cast<const uint4*>(arguments.bins)[blockIdx.x * kMapThreads + thread];
@@ -188,12 +206,11 @@ __global__ __launch_bounds__(kMapThreads) void judge_map_kernel(const __grid_con
   const uint32_t samples = 1u << arguments.sample_bits, mean = samples >> arguments.tested_bits;
   const float by_chance = static_cast<float>(samples) * mean;
   bool good = thread >= arguments.rows || static_cast<float>(__ldcg(arguments.pairs + thread)) <= kMostMeetings * by_chance;
-  const uint32_t few = arguments.rows * samples / kAlikeShare, buckets = arguments.regions() << arguments.part_bits;
+  const uint32_t buckets = arguments.regions() << arguments.part_bits;
   const MappedControl& control = *arguments.control;
-  good = good && __ldcg(&control.alike) <= few && __ldcg(&control.falls) > few && __ldcg(&control.rises) > few;
   good = good && __ldcg(&control.most) <= 20 + 2 * mean && __ldcg(&control.dense) == 0 && __ldcg(&control.too_large) <= 4 + buckets / 1024;
   const bool all_good = __syncthreads_and(good);
-  if (thread == 0) arguments.control->called_off = all_good;
+  if (thread == 0) reinterpret_cast<RadixControl*>(arguments.radix_tables)->called_off = all_good;
   if (thread < 32 && all_good) *acceptance(arguments) = (kAccepted >> thread & 1) << mapped_shapes::kIndexBits;
 }
 

@@ -276,8 +276,11 @@ cudaError_t launch_radix_sort(const SortProblem& problem, const RadixPlan& plan,
   if (plan.half_sort.used) return launch_half_sort(problem, plan.half_sort, workspace, stream);
   if (plan.wide && plan.indexed && problem.index_bytes != 8) return cudaErrorInvalidValue;  // such positions need int64
   void* tables = tables_of(problem, plan, workspace);
-  cudaError_t error = plan.high_word_samples > 0 ? launch_leading_digits(problem, plan, tables, stream)
-                                                 : cudaMemsetAsync(tables, 0, static_cast<size_t>(plan.cleared_bytes), stream);
+  cudaError_t error = cudaSuccess;
+  if (plan.high_word_samples > 0)
+    error = launch_leading_digits(problem, plan, tables, stream);
+  else if (!plan.cleared_before)
+    error = cudaMemsetAsync(tables, 0, static_cast<size_t>(plan.cleared_bytes), stream);
   if (error == cudaSuccess && problem.called_off != nullptr) {
     RadixControl* control = slice<RadixControl>(tables, plan.control_offset);
     error = cudaMemcpyAsync(&control->called_off, problem.called_off, sizeof(uint32_t), cudaMemcpyDeviceToDevice, stream);
