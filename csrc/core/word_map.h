@@ -16,7 +16,6 @@
 // constants. Instructions per key on the integer pipe of a GPU, the one that sorting networks fill: 0 (32 bits), 2 and 0.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 

@@ -7,7 +7,6 @@
 #include "merge_rows.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "../core/co_rank.h"
 #include "../core/serial_merge.h"

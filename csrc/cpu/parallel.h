@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <type_traits>
 
 namespace gpusort::cpu {
 

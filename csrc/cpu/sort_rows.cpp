@@ -8,7 +8,6 @@
 // Values keep their own bits: they are read from the input by position, or turned back from the ordered form.
 #include "sort_rows.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>

@@ -3,7 +3,6 @@
 
 #include <torch/csrc/stable/library.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <tuple>

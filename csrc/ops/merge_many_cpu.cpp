@@ -1,7 +1,6 @@
 // CPU kernels of merge_many: checks, packed runs, the merge.
 #include <torch/csrc/stable/library.h>
 
-#include <optional>
 #include <tuple>
 
 #include "../cpu/merge_many.h"

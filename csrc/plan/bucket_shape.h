@@ -12,9 +12,6 @@ struct BucketShape {
   int items;
 };
 
-// In order of capacity; a plan's capacity takes the first that holds it.
-constexpr BucketShape kBucketShapes[] = {{64, 16}, {128, 16}, {256, 16}, {512, 16}};
-
 // Buckets left to other kernels are noted in two lists: two counts, then room for all buckets in each.
 GPUSORT_HD constexpr int64_t bucket_overflow_words(int64_t rows, int64_t buckets_per_row) {
   return 2 + 2 * rows * buckets_per_row;

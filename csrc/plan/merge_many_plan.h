@@ -1,7 +1,6 @@
 // Plans a merge of many sorted runs of any lengths into one. Pure: sizes in, numbers out; where the runs begin is only known on the device.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "multiway_plan.h"

@@ -14,7 +14,6 @@
 //   workspace.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 

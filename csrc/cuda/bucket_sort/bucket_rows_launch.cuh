@@ -1,4 +1,4 @@
-// Picks the instantiations of the three kernels of the bucket sort for a capacity (kBucketShapes in plan/bucket_shape.h).
+// Picks the instantiations of the three kernels of the bucket sort for a capacity: the least that holds it.
 #pragma once
 
 #include <algorithm>

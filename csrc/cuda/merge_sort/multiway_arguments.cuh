@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "../../core/key_order.h"
 #include "../../plan/multiway_plan.h"

@@ -9,7 +9,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <type_traits>
 
 #include "../../plan/radix_plan.h"
 #include "../primitives/shared_memory.cuh"

@@ -5,7 +5,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <type_traits>
 
 #include "../primitives/look_back.cuh"
 #include "../primitives/shared_memory.cuh"

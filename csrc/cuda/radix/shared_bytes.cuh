@@ -1,4 +1,4 @@
-// Shared memory by 32-bit address (primitives/shared_memory.cuh), bytes and half words, and copies to it that run by themselves.
+// Bytes and half words of shared memory by 32-bit address (primitives/shared_memory.cuh has the words), and requests to the L2 cache.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,6 @@ __device__ __forceinline__ void store_shared_8(uint32_t address, uint32_t value)
 
 __device__ __forceinline__ void store_shared_16(uint32_t address, uint32_t value) {
   asm volatile("{.reg .u16 t; cvt.u16.u32 t, %1; st.shared.u16 [%0], t;}" ::"r"(address), "r"(value) : "memory");
-}
-
-// 16 bytes, from a multiple of 16 on. They are there for the thread that asked when wait_for_copies returns.
-__device__ __forceinline__ void copy_to_shared(uint32_t address, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
-}
-
-__device__ __forceinline__ void wait_for_copies() {
-  asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
 // Asks for whole multiples of 16 bytes, from such a multiple on, to be brought into L2.
