@@ -73,7 +73,7 @@ class Explanation(NamedTuple):
     note: str  # what is decided on the device
     steps: tuple[Step, ...]
     workspace_bytes: int  # beyond the results
-    bytes_moved: int  # at most: steps that the device may skip are counted
+    bytes_moved: int  # by all steps, though the device may skip some, and take others where the note says so
     floor_us: float  # the bytes moved, at the rate at which the device copies
     least_us: float  # the input read once and the results written once, at that rate
     device: DeviceTraits
@@ -139,9 +139,10 @@ def explain(
 
     Returns:
         The named tuple (algorithm, note, steps, workspace_bytes, bytes_moved, floor_us, least_us, device); printed, it is a table. Bytes
-        are those of keys, indices and records: the most that can be moved, because constant digits and sorted input are only found on the
-        device. floor_us is the time that they take at the device's copy rate, which no implementation of that plan can be faster than
-        unless the L2 cache holds the data.
+        are those of keys, indices and records in all steps. What is only found on the device changes them. Constant digits, sorted input
+        and 64-bit keys that few digits tell apart need less; rows that their samples do not suit, buckets above the capacity and ties to
+        be mended take more. floor_us is the time of those bytes at the device's copy rate: the steps are not faster where all of them are
+        taken and the L2 cache does not hold the data. For a call that needs less it is no bound.
 
     Errors: those of :func:`sort` and :func:`radix_sort`, and ValueError for more than 2**48 elements.
 

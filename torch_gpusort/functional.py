@@ -167,8 +167,8 @@ def sort(
         dim: the dimension to sort along.
         descending: largest first, NaN before everything. Equal elements keep their input order all the same.
         stable: accepted for torch's sake; every sort is stable.
-        index_dtype: torch.int64 (the default) or torch.int32, which halves the memory of the indices; ValueError where the dimension is
-            too long for it.
+        index_dtype: torch.int64 (the default) or torch.int32, which takes half the bytes in the result, but not in all: long sorts work in
+            the memory of int64 indices (see below). ValueError where the dimension is too long for it.
         algorithm: "auto" chooses by shape and dtype; "radix", "merge", "bitonic" and "sample" force one (see :func:`radix_sort`,
             :func:`merge_sort`, :func:`bitonic_sort`, :func:`sample_sort`). "rows", "grid" and "buckets" force one of the GPU's sorts of
             what fits on chip, where it takes the shape (:func:`explain` tells), else the radix sort. The result is the same.
@@ -178,13 +178,17 @@ def sort(
     Returns:
         The named tuple (values, indices) that torch.sort returns: new tensors of the shape of input, with torch.sort's strides.
 
-    Cost: radix sort, O(n * bytes of the key): one read for the histograms, then one read and one write per digit of 8 bits; rows that fit
-    a thread block are read and written once, and longer ones of up to 2**22 elements (2**21 of 64 bits) are cut into buckets that do. Rows
-    of 2**23 to 2**25 keys of 32 bits are cut twice, unless samples show values that are found often.
+    Cost: radix sort, O(n * bytes of the key): one read for the histograms, then one read and one write per digit of 8 bits. Rows that fit
+    a thread block are read and written once. Longer ones of 32 and 64 bits are cut into buckets that do: up to 2**22 keys in a row (2**21
+    of 64 bits; 2**20 where values or int64 indices are not wanted, up to about twice that in one row). Longer rows of 32 bits are cut
+    twice, for values and int64 indices: 1 to 8 rows of up to 2**25 keys, 2**23 to 2**26 in all, and 8 to 16 rows of 2**22; with compute
+    capability 9.0 or newer, and unless samples show values that are found often.
 
-    Memory beyond the results, for a 1-D input and int64 indices: none up to some 6000 elements; up to 2**18 elements at most 9.1 bytes an
-    element for keys to 32 bits and 18.2 for keys of 64; above, 8 bytes for keys of 32 bits (6.3 for fewer) and 12.1 for keys of 64; above
-    2**31 elements 13 and 17. Complex: 36.4 bytes an element, 68.4 for complex128. :func:`explain` tells it for every shape.
+    Memory beyond the results, for a 1-D input and int64 indices: none below 6144 elements; up to 2**18 elements at most 9.1 bytes an
+    element for keys to 32 bits and 18.2 for keys of 64; above, 8.0 bytes for keys of 32 bits (6.2 for 16, 1.1 for 8) and 12.1 for keys of
+    64; above some 2**32 elements 13.0 (11.0 for 16, 0.5 for 8) and 17.0. With int32 indices, above 2**18 elements 16.3 bytes for keys of 32
+    bits and 12.4 for keys of 64. Complex: at most 36.4 bytes an element, 60.4 for complex128, and above some 2**32 elements 41.0 and 65.0.
+    :func:`explain` tells it for every shape.
 
     Source: least-significant-digit radix sort with a single pass per digit ("Onesweep", Adinets and Merrill, 2022, arXiv:2206.01784) by
     chained scan with decoupled look-back (Merrill and Garland, 2016).
@@ -247,8 +251,9 @@ def argsort(
     """The indices that sort a tensor along one dimension, as torch.argsort. Values are not written at all.
 
     Arguments, shapes, dtypes, order, errors and source are those of :func:`sort`. Returns the indices, of the shape of input. Memory beyond
-    the result, as the sort has none of the keys to work in: as :func:`sort` up to 2**18 elements; above, 8.8 bytes an element for keys of
-    32 bits (6.3 for fewer) and 20.4 for keys of 64; above 2**31 elements 17 (13) and 29.
+    the result, as the sort has none of the keys to work in: as :func:`sort` up to 2**18 elements, and for complex numbers; above, 8.8 bytes
+    an element for keys of 32 bits (6.2 for 16, 1.1 for 8) and 20.4 for keys of 64, with int32 indices 16.3 for keys of 32 bits; above some
+    2**32 elements 17.0 (13.0 for 16, 0.5 for 8) and 25.0.
 
     Example::
 
@@ -281,7 +286,8 @@ def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
     """The sorted values alone. No index is made or moved, so the passes over the data are about half as expensive as in :func:`sort`.
 
     Shapes, dtypes, order, errors and source are those of :func:`sort`. While a gradient is wanted, indices are made after all. Memory
-    beyond the result: as :func:`sort` up to 2**18 elements; above, an array of the keys (4.3 bytes an element for 32 bits, 8.5 for 64).
+    beyond the result: as :func:`sort` up to 2**18 elements, and for complex numbers; above, an array of the keys, 4.3 bytes an element for
+    32 bits and 8.4 for 64 (2.2 for 16, 0.1 for 8); above some 2**32 elements 5.0 and 9.0 (3.0 and 0.5).
 
     Example::
 
@@ -325,8 +331,8 @@ def radix_sort(
         The named tuple (values, indices), as :func:`sort`.
 
     Cost: one read for the histogram, and one pass over the data per digit of the window that is not the same in all elements. Memory beyond
-    the results, up to 2**31 elements: as much as the keys and indices of 32 bits, 8 bytes an element for keys of 32 bits and 12 for keys of
-    64, and tables of some 20 KB; with the other kernels twice that, and at most 4.3 bytes more.
+    the results, up to some 2**32 elements: as much as the keys and indices of 32 bits, 8 bytes an element for keys of 32 bits and 12 for
+    keys of 64, and tables of at most 13 KB; with the other kernels twice that, and at most 4.3 bytes more.
 
     Source: as :func:`sort`. "scan_scatter": the split of Blelloch, "Prefix sums and their applications", 1990. "block": Satish, Harris and
     Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.
@@ -369,8 +375,8 @@ def merge_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.
     A stage merges up to 32 runs at a time; for keys to 32 bits, from some 6 million elements on, up to 128, whose output is cut by a sample
     and whose pieces are sorted by distribution. So 2**26 elements cross memory three times, four times with keys of 64 bits.
 
-    Memory beyond the results, for a 1-D input and int64 indices up to 2**31 elements: none where the sort fits on chip; else one array of
-    records and tables, at most 8.3 bytes an element (12.4 for keys of 64 bits). Without int64 indices to work in, twice that.
+    Memory beyond the results, for a 1-D input and int64 indices up to some 2**32 elements: none where the sort fits on chip; else one
+    array of records and tables, at most 8.3 bytes an element (12.4 for keys of 64 bits). Without int64 indices to work in, twice that.
 
     Source: Knuth, The Art of Computer Programming 3, section 5.4.1 (multiway merging); the splits are a multisequence selection (Varman et
     al., 1991), or splitters of a regular sample (Shi and Schaeffer, 1992).
@@ -393,7 +399,7 @@ def bitonic_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torc
     Arguments, shapes, dtypes, order and errors are those of :func:`sort`. Returns the named tuple (values, indices).
 
     Cost: O(n (log n)**2) compare-exchanges; rows that fit a thread block (8192 elements, 4096 of 64 bits) are read and written once.
-    Memory beyond the results: for longer rows 8 bytes per element (16 for 64-bit keys, and for all above 2**31 elements).
+    Memory beyond the results: for longer rows 8 bytes per element (16 for 64-bit keys, and for all of 2**32 elements and more).
 
     Source: Batcher, "Sorting networks and their applications", 1968.
 
@@ -415,8 +421,8 @@ def sample_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch
     Arguments, shapes, dtypes, order and errors are those of :func:`sort`. Returns the named tuple (values, indices).
 
     Cost: O(n log n) comparisons; about two passes over the data for each level of buckets, of which there is one up to about a million
-    elements. Memory beyond the results, up to 2**31 elements: two arrays of 8 bytes per element (16 for 64-bit keys), and the samples and
-    counts, a tenth of that at most.
+    elements. Memory beyond the results, up to some 2**32 elements: two arrays of 8 bytes per element (16 for 64-bit keys), and the samples
+    and counts, a tenth of that at most.
 
     Source: Frazer and McKellar, "Samplesort", 1970; regular sampling by Shi and Schaeffer, 1992.
 
@@ -516,8 +522,8 @@ def merge_many(
     Errors: TypeError for different dtypes, ValueError for shapes that do not fit and for wrong offsets, RuntimeError for different devices.
 
     Cost: one read and one write of the data for every 32-fold merge: once for up to 32 runs, twice for up to 1024. A sequence is
-    concatenated first. Memory beyond the result: about none for up to 32 runs, else at most two arrays of 8 bytes per element (12 for
-    64-bit keys).
+    concatenated first. Memory beyond the result, up to some 2**32 elements: about none for up to 32 runs, one array of 8 bytes per element
+    (12 for 64-bit keys) for up to 1024, two for more; some 17 bytes for each run; and for a sequence a copy of the keys.
 
     Source: Knuth, The Art of Computer Programming 3, section 5.4.1; the splits are a multisequence selection (Varman et al., 1991).
 

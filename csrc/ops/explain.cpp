@@ -4,6 +4,7 @@
 // The text is returned as numbers of eight bytes each, zeros behind it: a string that an op returns is never freed (torch 2.11).
 #include <torch/csrc/stable/library.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -50,11 +51,11 @@ SortExplanation explain_complex(SortProblem problem, int words, SortAlgorithm al
   result.steps = {copy_step("encode complex keys", numel * 8 * words)};
   result.steps.insert(result.steps.end(), by_word.steps.begin(), by_word.steps.end());
   result.workspace_bytes += numel * 8 * words + positions;
-  if (words == 2) {
+  if (words == 2) {  // when positions are composed, the workspace of the sorts is free again
     result.steps.push_back(copy_step("reorder the high words", numel * 8));
     result.steps.insert(result.steps.end(), by_word.steps.begin(), by_word.steps.end());
     result.steps.push_back(copy_step("compose positions", positions));
-    result.workspace_bytes += numel * 8 + 2 * positions;
+    result.workspace_bytes += numel * 8 + positions + std::max<int64_t>(positions - by_word.workspace_bytes, 0);
   }
   if (want_values) result.steps.push_back(copy_step("fetch values by position", numel * 8 * words));
   if (want_indices) result.steps.push_back(copy_step("copy positions", positions));

@@ -3,7 +3,8 @@
 //
 // One function for each family turns its plan into steps. A step moves bytes: what it reads and writes of keys, indices and records between
 // passes. Tables (histograms, look-back, samples, cuts) are left out: they are some thousandths of the data. Steps that the device may skip
-// (constant digits, input that is sorted already) are counted, so the bytes are the most that are moved.
+// (constant digits, input that is sorted already) are counted. What it may do besides is not: another sort of rows that the samples do not
+// suit, buckets above their capacity, ties to be mended.
 #pragma once
 
 #include <cstdint>

@@ -178,6 +178,23 @@ void check_plan(int64_t rows, int64_t length, int columns, LexsortWay way) {
   }
 }
 
+// What lexsort's docstring says of the memory, and that it says no more than is needed.
+void check_memory(int columns, double up_to_2_18, double up_to_2_31) {
+  LexsortProblem problem;
+  for (int c = 0; c < columns; ++c) problem.columns.column[c].bytes = 8;
+  problem.columns.period = columns;
+  problem.columns.count = columns;
+  double most[2] = {0, 0};
+  for (int64_t length = 2048; length <= int64_t{1} << 31; length += length / 16) {
+    problem.length = length;
+    const double each = static_cast<double>(plan_lexsort(problem, DeviceTraits{}).workspace_bytes) / static_cast<double>(length);
+    double& largest = most[length > int64_t{1} << 18];
+    if (each > largest) largest = each;
+  }
+  CHECK(most[0] <= up_to_2_18 && most[0] > up_to_2_18 - 1);
+  CHECK(most[1] <= up_to_2_31 && most[1] > up_to_2_31 - 1);
+}
+
 }  // namespace
 
 int main() {
@@ -191,5 +208,7 @@ int main() {
   check_plan(1, 1 << 24, 2, LexsortWay::kLeading);
   check_plan(1, (1 << 24) + 5, 5, LexsortWay::kLeading);
   check_plan(1, (int64_t{1} << 31) + 1, 2, LexsortWay::kChain);
+  check_memory(1, 35, 29);
+  for (const int columns : {2, 3, 5}) check_memory(columns, 43, 37);
   return report();
 }

@@ -111,6 +111,11 @@ void check_many(int key_bytes, int64_t length, int64_t runs, int64_t narrow_limi
   CHECK(plan.buffer_offset[1] >= plan.buffer_offset[0] + (plan.stages.count > 1 ? records : 0));
   CHECK(plan.cuts_offset >= plan.buffer_offset[1] + (plan.stages.count > 2 ? records : 0));
   CHECK(plan.workspace_bytes >= plan.cuts_offset + plan.stages.cuts_bytes);
+  if (!plan.wide_indices) {  // what merge_many's docstring says: arrays of records, 17 bytes for each run, and about nothing
+    const int64_t arrays = runs <= 32 ? 0 : runs <= 1024 ? 1 : 2;
+    CHECK(plan.workspace_bytes <= arrays * records + 17 * runs + length * 3 / 10 + 4096);
+    CHECK(plan.workspace_bytes >= arrays * records + 16 * runs);
+  }
 }
 
 }  // namespace
