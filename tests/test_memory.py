@@ -43,6 +43,30 @@ def requested_bytes(call):
     return torch.cuda.memory_stats()["requested_bytes.all.peak"] - held - sum(t.untyped_storage().nbytes() for t in results)
 
 
+# The call, and how explain is asked for it.
+CALLS = {
+    "sort": (lambda x: gs.sort(x), {}),
+    "sort_keys": (lambda x: gs.sort_keys(x), {"indices": False}),
+    "argsort": (lambda x: gs.argsort(x), {"values": False}),
+    "int32 indices": (lambda x: gs.sort(x, index_dtype=torch.int32), {"index_dtype": torch.int32}),
+    "int32 argsort": (lambda x: gs.argsort(x, index_dtype=torch.int32), {"values": False, "index_dtype": torch.int32}),
+    "columns": (lambda x: gs.sort(x, 0), {"dim": 0}),
+    "merge_sort": (lambda x: gs.merge_sort(x), {"algorithm": "merge"}),
+    "bitonic_sort": (lambda x: gs.bitonic_sort(x), {"algorithm": "bitonic"}),
+    "sample_sort": (lambda x: gs.sample_sort(x), {"algorithm": "sample"}),
+}
+SHAPES = [(2**16,), (300_001,), (2**20,), (2**22 + 1,), (2**24,), (2**26,), (64, 70_000), (2000, 3000), (3, 5_000_001)]
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_sort_asks_for_the_workspace_that_explain_tells(name, shape):
+    call, options = CALLS[name]
+    for dtype in (torch.uint8, torch.float16, torch.float32, torch.int64, torch.complex64, torch.complex128):
+        x = torch.zeros(shape, dtype=dtype, device="cuda")
+        assert abs(requested_bytes(lambda: call(x)) - gs.explain(x, **options).workspace_bytes) <= 2048, dtype
+
+
 @pytest.mark.parametrize("n", [2**20, 2**20 + 1, 2**24, 2**24 + 1, 2**26])
 def test_float32_sort_takes_eight_bytes_an_element(n):
     """The records of one buffer, and nothing else."""
