@@ -13,7 +13,8 @@ import torch
 HERE = Path(__file__).resolve().parent
 OLDEST_TORCH = (2, 11)
 HOW_TO_BUILD = (
-    "Build it for this torch in the source folder, with `pip install --no-build-isolation .` or `python setup.py build_ext --inplace`. "
+    "Build it for this torch in the source folder, with `pip install --no-build-isolation .` or `python setup.py build_ext --inplace`, "
+    "or leave the source folder, if it is installed. "
     "CUDA kernels need nvcc in CUDA_HOME or PATH; GPUSORT_CUDA=0 leaves them out."
 )
 
