@@ -92,7 +92,8 @@ inline bool grid_is_faster(const SortProblem& problem, const DeviceTraits& trait
 // [3855, 17408] 1685 (6109), [60, 17408] 50 (177), [1, 2^20] 59 (105). Rows above 2^20 where one launch holds all of them, or where buckets
 // pull their keys: float32 [1, 1.2 M] 52 (76), [1, 2^21] 56 (90), [1, 2^22] 114 (152), [16, 2^22] 1544 (1733); int64 [1, 2^21] 111 (173).
 // Keys alone only where buckets pull them, in rows up to 2^20: float32 [1, 2^20] 35 (52), [64, 128256] 139 (197), [1024, 65536] 913 (1191);
-// of 2^21 few values take longer than its passes. Keys of 16 bits have fewer bytes to move there and stay with it.
+// but [1, 2^20] sorted 40 (18), all equal 30 (18), Zipf values 60 to 66 (52), all less than CUB's 71, 51 and 68; at 2^21 Zipf values are
+// slower still. Keys of 16 bits have fewer bytes to move there and stay with it.
 constexpr int64_t kBucketsMinNumel = kGridMaxNumel + 1;        // of all rows
 constexpr int64_t kBucketsMinLength = (int64_t{1} << 14) + 1;  // what one block does not sort
 constexpr int64_t kBucketsMaxLength = int64_t{1} << 20;
