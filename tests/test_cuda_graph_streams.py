@@ -31,6 +31,20 @@ def merged_with_payload(x):
     return keys, x[order]
 
 
+def runs_of(x):
+    """The rows of a matrix, each sorted, one after the other."""
+    return by_torch(x).values.flatten()
+
+
+def merged_runs(x):
+    """By offsets on the device: those on the host would be copied."""
+    return gs.merge_many(runs_of(x), torch.arange(0, x.numel() + 1, x.shape[1], device=x.device), return_indices=True)
+
+
+def rows_in_order(x):
+    return in_order(x, np.lexsort(x.numpy().T[::-1]))
+
+
 # name -> (shape, ours, the same from torch or NumPy on the CPU). One int32 input each, so that a graph's input can be refilled.
 # The sizes reach every family of kernels.
 CALLS = {
@@ -67,6 +81,24 @@ CALLS = {
         lambda x: gs.merge_by_key(by_torch(x[:5000]).values, x[:5000], by_torch(x[5000:]).values, x[5000:]),
         merged_with_payload,
     ),
+    "merge of few runs": ((5, 3000), merged_runs, lambda x: by_torch(runs_of(x))),
+    "merge of many runs": ((200, 500), merged_runs, lambda x: by_torch(runs_of(x))),
+    "merge sort": ((200_000,), lambda x: gs.merge_sort(x), by_torch),
+    "bitonic sort": ((20_000,), lambda x: gs.bitonic_sort(x), by_torch),
+    "sample sort": ((100_000,), lambda x: gs.sample_sort(x), by_torch),
+    "radix sort by bits": ((30_000,), lambda x: gs.radix_sort(x, kernel="scan_scatter"), by_torch),
+    "radix sort by blocks": ((30_000,), lambda x: gs.radix_sort(x, kernel="block", digit_bits=4), by_torch),
+    "sort by key": (
+        (50_000,),
+        lambda x: gs.sort_by_key(x, x.float()),
+        lambda x: (by_torch(x).values, x.float()[by_torch(x).indices]),
+    ),
+    "lexsort": (
+        (300_000,),
+        lambda x: (gs.lexsort([x, (x % 64).long()]),),
+        lambda x: (torch.from_numpy(np.lexsort((x.numpy(), x.numpy() % 64))),),
+    ),
+    "rows in order": ((3000, 5), lambda x: gs.sort_rows(x % 4), lambda x: rows_in_order(x % 4)),
     "co_rank": (
         (2000,),
         lambda x: (gs.co_rank(torch.arange(2001, device=x.device), by_torch(x[:900]).values, by_torch(x[900:]).values),),
