@@ -21,133 +21,44 @@ torch.export and torch.vmap; TorchScript calls the operators themselves, as torc
 
 from __future__ import annotations
 
-import itertools
 import operator
 import warnings
-from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
-from ._errors import check_bool, check_dense, check_out, check_sort, check_tensor, dim_of_name, raise_as_python_error
+from ._calls import call, call_short, short_form
+from ._errors import check_dense, check_out, check_sort, check_tensor, dim_of_name
+from ._merges import MergeResult, co_rank, merge, merge_by_key, merge_many
+
+__all__ = [
+    "MergeResult",
+    "argsort",
+    "bitonic_sort",
+    "co_rank",
+    "merge",
+    "merge_by_key",
+    "merge_many",
+    "merge_sort",
+    "msort",
+    "radix_sort",
+    "sample_sort",
+    "sort",
+    "sort_by_key",
+    "sort_keys",
+]
 
 _ops = torch.ops.gpusort
 _SortResult = torch.return_types.sort
-_BelowAutograd = torch._C._AutoDispatchBelowAutograd
-_is_compiling = torch.compiler.is_dynamo_compiling  # torch.export without it has a dispatch mode at work
-_grad_enabled = torch.is_grad_enabled
-_transforms_active = torch._C._are_functorch_transforms_active
-_dispatch_modes = torch._C._len_torch_dispatch_stack
 
 _sort = _ops.sort.default
 _sort_keys = _ops.sort_keys.default
 _argsort = _ops.argsort.default
-_merge = _ops.merge.default
-_merge_with_indices = _ops.merge_with_indices.default
-_merge_by_key = _ops.merge_by_key.default
 
-# An operator's bound function: what calling the operator comes to, without its Python frame. For calls that nothing watches.
-_sort_unwatched = _ops._sort.default._op
-_sort_keys_unwatched = _ops._sort_keys.default._op
-_argsort_unwatched = _ops.argsort.default._op  # indices have no gradient, so autograd has no kernel for it anyway
-_merge_unwatched = _ops._merge.default._op
-_merge_with_indices_unwatched = _ops._merge_with_indices.default._op
-_merge_by_key_unwatched = _ops._merge_by_key.default._op
-
-
-class MergeResult(NamedTuple):
-    """Merged values, and the position in the concatenated inputs, along the last dim, that each came from."""
-
-    values: Tensor
-    indices: Tensor
-
-
-def _unwatched(tensor: Tensor) -> bool:
-    """Whether this is a plain tensor, and nobody (autograd, torch.func, a dispatch mode) wants to know what happens to it."""
-    return (
-        type(tensor) is Tensor
-        and not (tensor.requires_grad and _grad_enabled())
-        and forward_ad._current_level < 0
-        and not _transforms_active()
-        and not _dispatch_modes()
-    )
-
-
-def _call(op, first: Tensor, *arguments, **options):
-    """Runs an operator of one tensor. Where nothing watches, autograd's part of the dispatch (4 us of Python) is left out."""
-    if _is_compiling():
-        return op(first, *arguments, **options)
-    try:
-        if not _unwatched(first):
-            return op(first, *arguments, **options)
-        with _BelowAutograd():
-            return op(first, *arguments, **options)
-    except (RuntimeError, AttributeError) as error:
-        return _call_again(error, op, first, *arguments, **options)
-
-
-def _call_short(op, unwatched, input: Tensor, dim: int, descending: bool):
-    """Runs an operator that has a short form, by that where nothing watches: small sorts are made often, and this is the least Python."""
-    if _is_compiling() or not _unwatched(input):
-        return _call(op, input, dim, descending)
-    try:
-        return unwatched(input, dim, descending)
-    except RuntimeError as error:
-        return _call_again(error, op, input, dim, descending)
-
-
-def _call_again(error: Exception, op, first: Tensor, *arguments, **options):
-    """After an error: named tensors are taken without their names, all else is said in Python's terms."""
-    check_tensor("input", first)
-    check_dense("input", first)
-    if any(isinstance(tensor, Tensor) and tensor.has_names() for tensor in (first, *arguments)):
-        return _call_named(op, first, *arguments, **options)
-    raise_as_python_error(error)
-
-
-def _call_many(op, *tensors: Tensor, **options):
-    """Runs an operator of several tensors."""
-    if _is_compiling():
-        return op(*tensors, **options)
-    try:
-        return op(*tensors, **options)
-    except (RuntimeError, AttributeError) as error:
-        _refuse_many(error, op, tensors)
-
-
-def _call_many_short(op, unwatched, descending: bool, *tensors: Tensor):
-    """As :func:`_call_short`, of several tensors. The short form takes them and `descending` alone."""
-    if _is_compiling() or not all(map(_unwatched, tensors)):
-        return _call_many(op, *tensors, descending=descending)
-    try:
-        return unwatched(*tensors, descending)
-    except RuntimeError as error:
-        _refuse_many(error, op, tensors)
-
-
-def _refuse_many(error: Exception, op, tensors: Sequence[Tensor]) -> NoReturn:
-    for argument, tensor in zip(op._schema.arguments, tensors):
-        check_tensor(argument.name, tensor)
-        check_dense(argument.name, tensor)
-        if tensor.has_names():
-            raise RuntimeError(
-                f"{argument.name} has dimension names {tensor.names}, which are not taken here; drop them with rename(None)"
-            ) from None
-    raise_as_python_error(error)
-
-
-def _call_named(op, first: Tensor, *arguments, **options):
-    """Named tensors as torch.sort takes them: dim may be a name, and the results have the names of the input."""
-    names = first.names
-    if arguments and isinstance(arguments[0], str):
-        arguments = (dim_of_name(arguments[0], names), *arguments[1:])
-    arguments = (argument.rename(None) if isinstance(argument, Tensor) else argument for argument in arguments)
-    results = _call(op, first.rename(None), *arguments, **options)
-    if isinstance(results, Tensor):
-        return results.rename(*names)
-    return tuple(result.rename(*names) for result in results)
+# For calls that nothing watches.
+_sort_unwatched = short_form(_ops._sort.default)
+_sort_keys_unwatched = short_form(_ops._sort_keys.default)
+_argsort_unwatched = short_form(_ops.argsort.default)  # indices have no gradient, so autograd has no kernel for it anyway
 
 
 def sort(
@@ -207,8 +118,8 @@ def sort(
     if out is not None:
         return _sort_out(input, dim, descending, index_dtype, algorithm, out)
     if index_dtype is None and algorithm == "auto":
-        return _SortResult(_call_short(_sort, _sort_unwatched, input, dim, descending))
-    return _SortResult(_call(_sort, input, dim, descending, index_dtype=index_dtype, algorithm=algorithm))
+        return _SortResult(call_short(_sort, _sort_unwatched, input, dim, descending))
+    return _SortResult(call(_sort, input, dim, descending, index_dtype=index_dtype, algorithm=algorithm))
 
 
 def _sort_out(input, dim, descending, index_dtype, algorithm, out) -> torch.return_types.sort_out:
@@ -263,8 +174,8 @@ def argsort(
     """
     check_sort(dim, descending, stable)
     if index_dtype is None:
-        return _call_short(_argsort, _argsort_unwatched, input, dim, descending)
-    return _call(_argsort, input, dim, descending, index_dtype=index_dtype)
+        return call_short(_argsort, _argsort_unwatched, input, dim, descending)
+    return call(_argsort, input, dim, descending, index_dtype=index_dtype)
 
 
 def msort(input: Tensor) -> Tensor:
@@ -279,7 +190,7 @@ def msort(input: Tensor) -> Tensor:
         tensor([[2, 1],
                 [3, 5]])
     """
-    return _call(_ops.msort.default, input)
+    return call(_ops.msort.default, input)
 
 
 def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
@@ -296,7 +207,7 @@ def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
         tensor([3, 2, 1], dtype=torch.uint16)
     """
     check_sort(dim, descending)
-    return _call_short(_sort_keys, _sort_keys_unwatched, input, dim, descending)
+    return call_short(_sort_keys, _sort_keys_unwatched, input, dim, descending)
 
 
 def radix_sort(
@@ -347,9 +258,9 @@ def radix_sort(
     if max_value is not None:
         _check_max_value(input, max_value)
     if begin_bit == 0 and end_bit is None and kernel == "auto" and digit_bits is None:
-        return _SortResult(_call(_ops.radix_sort.default, input, dim, descending))
+        return _SortResult(call(_ops.radix_sort.default, input, dim, descending))
     options = {"begin_bit": begin_bit, "end_bit": end_bit, "algorithm": kernel, "digit_bits": digit_bits}
-    return _SortResult(_call(_ops.radix_sort.default, input, dim, descending, **options))
+    return _SortResult(call(_ops.radix_sort.default, input, dim, descending, **options))
 
 
 def _check_max_value(input: Tensor, max_value: int) -> None:
@@ -388,7 +299,7 @@ def merge_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.
         tensor([1, 2, 0])
     """
     check_sort(dim, descending)
-    return _SortResult(_call(_ops.merge_sort.default, input, dim, descending))
+    return _SortResult(call(_ops.merge_sort.default, input, dim, descending))
 
 
 def bitonic_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.return_types.sort:
@@ -410,7 +321,7 @@ def bitonic_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torc
         tensor([1, 3, 0, 2])
     """
     check_sort(dim, descending)
-    return _SortResult(_call(_ops.bitonic_sort.default, input, dim, descending))
+    return _SortResult(call(_ops.bitonic_sort.default, input, dim, descending))
 
 
 def sample_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch.return_types.sort:
@@ -433,209 +344,7 @@ def sample_sort(input: Tensor, dim: int = -1, descending: bool = False) -> torch
         tensor([1, 2, 0])
     """
     check_sort(dim, descending)
-    return _SortResult(_call(_ops.sample_sort.default, input, dim, descending))
-
-
-def merge(
-    a: Tensor, b: Tensor, *, descending: bool = False, return_indices: bool = False, check: bool = False, kernel: str = "auto"
-) -> Tensor | MergeResult:
-    """Merges two tensors that are sorted along the last dimension, in the same direction. On a tie the elements of a come first.
-
-    Args:
-        a, b: tensors of one dtype on one device, of equal shape but for the last dimension, sorted along it. Unsorted inputs give some
-            permutation of their elements.
-        descending: the direction in which a and b are sorted.
-        return_indices: also return where each element came from.
-        check: verify that a and b are sorted and raise ValueError if not (RuntimeError under torch.compile, where errors of data can
-            not be translated). It costs a read of each and waits for the device.
-        kernel: "auto", "sequential", "basic", "tiled" or "circular".
-
-    Returns:
-        The merged values, contiguous, of shape (..., m + n); with return_indices the named tuple (values, indices), where int64 indices
-        point into cat(a, b) along the last dimension.
-
-    Errors: TypeError for different dtypes, ValueError for shapes that do not fit or a wrong kernel, RuntimeError for different devices.
-
-    Cost: O(m + n): one read and one write of the data, and a binary search per tile. Memory beyond the result: about none.
-
-    Source: merge path, the output split into equal pieces by co-rank (Odeh et al., 2012; Siebert and Traff, 2013).
-
-    Example::
-
-        >>> import torch, torch_gpusort
-        >>> torch_gpusort.merge(torch.tensor([1, 4]), torch.tensor([2, 4, 9]), return_indices=True).indices
-        tensor([0, 2, 1, 3, 4])
-    """
-    check_bool("descending", descending)
-    check_bool("return_indices", return_indices)
-    check_bool("check", check)
-    op, unwatched = (_merge_with_indices, _merge_with_indices_unwatched) if return_indices else (_merge, _merge_unwatched)
-    if check or kernel != "auto":
-        results = _call_many(op, a, b, descending=descending, algorithm=kernel, check=check)
-    else:
-        results = _call_many_short(op, unwatched, descending, a, b)
-    return MergeResult(*results) if return_indices else results
-
-
-def merge_by_key(a_keys: Tensor, a_values: Tensor, b_keys: Tensor, b_values: Tensor, *, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """Merges sorted keys and carries a value along with each key. On a tie the pairs of a come first.
-
-    Args:
-        a_keys, b_keys: as a and b of :func:`merge`.
-        a_values, b_values: of the shape of their keys and of one dtype, which may be any dtype of 1 to 16 bytes.
-        descending: the direction in which the keys are sorted.
-
-    Returns:
-        (keys, values), contiguous, of shape (..., m + n).
-
-    Errors, cost and source are those of :func:`merge`. Gradients flow through keys and through values.
-
-    Example::
-
-        >>> import torch, torch_gpusort
-        >>> keys, values = torch_gpusort.merge_by_key(torch.tensor([1, 3]), torch.tensor([10, 30]), torch.tensor([2]), torch.tensor([20]))
-        >>> values
-        tensor([10, 20, 30])
-    """
-    check_bool("descending", descending)
-    return _call_many_short(_merge_by_key, _merge_by_key_unwatched, descending, a_keys, a_values, b_keys, b_values)
-
-
-def merge_many(
-    runs: Tensor | Sequence[Tensor], offsets: Tensor | None = None, *, descending: bool = False, return_indices: bool = False
-) -> Tensor | MergeResult:
-    """Merges any number of sorted runs into one. On a tie the elements of the earlier run come first.
-
-    Args:
-        runs: a sequence of 1-D tensors of one dtype on one device, or one 1-D tensor that holds all runs, one after the other. Each is
-            sorted; unsorted runs give some permutation of the elements.
-        offsets: for one tensor: int64 or int32, one element more than there are runs; run r is runs[offsets[r]:offsets[r + 1]]. It rises
-            from 0 to the length of runs. Offsets in host memory are checked (ValueError). Offsets on the GPU are not, so that nothing
-            waits for them: those that do not rise are taken as the nearest that do, and nothing is read out of bounds.
-        descending: the direction in which the runs are sorted.
-        return_indices: also return where each element came from.
-
-    Returns:
-        The merged values, 1-D; with return_indices the named tuple (values, indices), where int64 indices point into runs (for a sequence:
-        into their concatenation).
-
-    Errors: TypeError for different dtypes, ValueError for shapes that do not fit and for wrong offsets, RuntimeError for different devices.
-
-    Cost: one read and one write of the data for every 32-fold merge: once for up to 32 runs, twice for up to 1024. A sequence is
-    concatenated first. Memory beyond the result, up to some 2**32 elements: about none for up to 32 runs, one array of 8 bytes per element
-    (12 for 64-bit keys) for up to 1024, two for more; some 17 bytes for each run; and for a sequence a copy of the keys.
-
-    Source: Knuth, The Art of Computer Programming 3, section 5.4.1; the splits are a multisequence selection (Varman et al., 1991).
-
-    Example::
-
-        >>> import torch, torch_gpusort
-        >>> torch_gpusort.merge_many([torch.tensor([1, 4]), torch.tensor([2, 4]), torch.tensor([0])], return_indices=True)
-        MergeResult(values=tensor([0, 1, 2, 4, 4]), indices=tensor([4, 0, 2, 1, 3]))
-    """
-    check_bool("descending", descending)
-    check_bool("return_indices", return_indices)
-    if isinstance(runs, Tensor):
-        if offsets is None:
-            raise ValueError("offsets is None; it is needed where runs is one tensor (a sequence of tensors needs none)")
-        offsets = _offsets_for(runs, offsets)
-    else:
-        if offsets is not None:
-            raise ValueError("offsets is given, but runs is a sequence of tensors, whose lengths say where each run ends")
-        runs, offsets = _concatenated(runs)
-    if return_indices:
-        return MergeResult(*_call_many(_ops.merge_many_with_indices.default, runs, offsets, descending=descending))
-    return _call_many(_ops.merge_many.default, runs, offsets, descending=descending)
-
-
-def _offsets_for(runs: Tensor, offsets: Tensor) -> Tensor:
-    check_tensor("offsets", offsets)
-    check_dense("offsets", offsets)
-    if offsets.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"offsets has dtype {offsets.dtype}; allowed are torch.int64 and torch.int32")
-    offsets = offsets.long()
-    if offsets.device == runs.device or offsets.device.type == "meta":
-        return offsets
-    on_host = offsets.device.type == "cpu" and not torch.compiler.is_compiling() and offsets.dim() == 1 and offsets.numel() > 0
-    if on_host and not (offsets[0] == 0 and offsets[-1] == runs.numel() and bool((offsets[1:] >= offsets[:-1]).all())):
-        first, last = int(offsets[0]), int(offsets[-1])
-        raise ValueError(f"offsets goes from {first} to {last}; it must rise from 0 to {runs.numel()}, the length of runs")
-    return offsets.to(runs.device)
-
-
-def _concatenated(runs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """All runs in one tensor, and the offsets of each."""
-    runs = _tensors("runs", runs)
-    for i, run in enumerate(runs):
-        check_dense(f"runs[{i}]", run)
-        if run.dim() != 1:
-            raise ValueError(f"runs[{i}] has shape {list(run.shape)}; each must have one dim")
-        if run.dtype != runs[0].dtype:
-            raise TypeError(f"runs[0] has dtype {runs[0].dtype} and runs[{i}] has dtype {run.dtype}; they must be the same")
-    ends = list(itertools.accumulate((run.shape[0] for run in runs), initial=0))
-    offsets = torch.tensor(ends, device=runs[0].device)
-    if runs[0].dtype == torch.bool:  # torch.cat makes every True a one
-        return _ViewAs.apply(torch.cat([_ViewAs.apply(run, torch.uint8) for run in runs]), torch.bool), offsets
-    return torch.cat(runs), offsets
-
-
-class _ViewAs(torch.autograd.Function):
-    """tensor.view(dtype) of types without a gradient, also under torch.vmap, which has no rule for it."""
-
-    @staticmethod
-    def forward(tensor: Tensor, dtype: torch.dtype) -> Tensor:
-        return tensor.view(dtype)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:
-        pass
-
-    @staticmethod
-    def vmap(info, in_dims, tensor: Tensor, dtype: torch.dtype):
-        return _ViewAs.apply(tensor, dtype), in_dims[0]
-
-
-def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """One or more tensors on one device, as a list."""
-    if isinstance(tensors, (str, bytes)) or not isinstance(tensors, (Sequence, Tensor)):
-        raise TypeError(f"{name} must be a sequence of tensors, not {type(tensors).__name__}")
-    tensors = list(tensors)
-    if not tensors:
-        raise ValueError(f"{name} is empty; it must hold one tensor or more")
-    for i, tensor in enumerate(tensors):
-        check_tensor(f"{name}[{i}]", tensor)
-        if tensor.device != tensors[0].device:
-            raise RuntimeError(f"{name}[0] is on {tensors[0].device} and {name}[{i}] on {tensor.device}; all must be on one device")
-    return tensors
-
-
-def co_rank(k: Tensor, a: Tensor, b: Tensor, *, descending: bool = False) -> Tensor:
-    """How many of the first k outputs of merge(a, b) come from a, for each k.
-
-    With i = co_rank(k, a, b) and j = k - i, merging a[:i] with b[:j] gives the first k outputs: the unique split with a[i-1] <= b[j] and
-    b[j-1] < a[i], which lets pieces of a merge be made independently.
-
-    Args:
-        k: int64 tensor of any shape, each 0 <= k <= len(a) + len(b).
-        a, b: 1-D tensors of one dtype, sorted in the same direction.
-        descending: that direction.
-
-    Returns:
-        int64 tensor of the shape of k.
-
-    Errors: TypeError for k of another dtype and for a and b of different ones, ValueError for a or b that is not 1-D and for a k out of
-    bounds (on the CPU; not looked at on a GPU). Cost: about log2(min(len(a), len(b))) comparisons each.
-
-    Source: Siebert and Traff, "Perfectly load-balanced, optimal, stable, parallel merge", 2013.
-
-    Example::
-
-        >>> import torch, torch_gpusort
-        >>> torch_gpusort.co_rank(torch.tensor([0, 2, 5]), torch.tensor([1, 4]), torch.tensor([2, 4, 9]))
-        tensor([0, 1, 2])
-    """
-    check_bool("descending", descending)
-    return _call_many(_ops.co_rank.default, k, a, b, descending=descending)
+    return _SortResult(call(_ops.sample_sort.default, input, dim, descending))
 
 
 def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, ...]:
@@ -679,4 +388,4 @@ def sort_by_key(keys: Tensor, *values: Tensor, dim: int = -1, descending: bool =
 
 def _take(source: Tensor, dim: int, indices: Tensor) -> Tensor:
     """source in the order of the indices, bit for bit."""
-    return _call(_ops._take.default, source, indices, dim)
+    return call(_ops._take.default, source, indices, dim)
