@@ -52,7 +52,6 @@ struct GridPartitionBlock : GridSortBlock<uint64_t, kThreads, kItems, GridWords:
   using Base::key_of;
   using Base::length_of_tile;
   using Base::thread;
-  using Base::tile_words;
   static constexpr int kLevels = 7;
   static constexpr int kSampleItems = grid_partition_sample_items(kThreads);
   static constexpr int kMostItems = grid_partition_most_items(kThreads, kItems);

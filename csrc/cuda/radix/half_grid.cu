@@ -26,7 +26,6 @@ struct HalfGridTile : Tile {
   using Tile::kHigh;
   using Tile::kOffsets;
   using Tile::kThreads;
-  using Tile::kTileItems;
   using Tile::kUnit;
   using Tile::kWarps;
   using Tile::kWarpSums;

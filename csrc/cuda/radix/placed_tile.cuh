@@ -91,7 +91,6 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
   using Base::kGroups;
   using Base::kHistograms;
   using Base::kIndices;
-  using Base::kItems;
   using Base::kLanes;
   using Base::kPadShift;
   using Base::kRecords;
