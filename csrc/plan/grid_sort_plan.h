@@ -30,6 +30,7 @@ constexpr int kGridSamples = 32;  // of each tile
 constexpr int kGridMaxTilesPerRow = 128;
 constexpr int kGridMaxPieces = 32;
 constexpr int64_t kGridMaxTiles = 8192;  // of all rows
+constexpr int64_t kGridLentAlignment = 16;
 
 // What blocks sort: (code, index) words as they are, or 32-bit stand-ins.
 enum class GridWords { kExact, kPackedBuckets, kPacked };
@@ -48,10 +49,13 @@ struct GridSortPlan {
   int piece_samples = 0;
   int blocks = 0;  // all resident
   int shared_bytes = 0;
-  int shared_limit = 0;        // one value for every launch on a device, so that concurrent callers agree
-  int64_t samples_offset = 0;  // in the workspace, in bytes; the words are at its beginning
-  int64_t splitters_offset = 0;
-  int64_t table_offset = 0;  // by_partition
+  int shared_limit = 0;  // one value for every launch on a device, so that concurrent callers agree
+  // In bytes. The words are at the beginning of the workspace. Samples and table lie in the index output, or else in the key output,
+  // where there is room: all have read them when the first result is written.
+  bool in_results = false;
+  int64_t samples_offset = 0;
+  int64_t table_offset = 0;      // by_partition
+  int64_t splitters_offset = 0;  // in the workspace
   int64_t overflow_offset = 0;
   uint64_t sample_step = 0;  // between samples, times 2^32
   int64_t workspace_bytes = 0;
@@ -187,6 +191,19 @@ inline const grid_sort_shapes::Shape* partition_shape(const SortProblem& problem
   return nullptr;
 }
 
+inline void set_memory(const SortProblem& problem, int64_t tiles, GridSortPlan& plan) {
+  const int64_t word_bytes = problem.key.bytes == 8 ? 16 : 8;
+  const int64_t samples = tiles * kGridSamples * word_bytes, table = plan.by_partition ? tiles * plan.tiles_per_row * 4 : 0;
+  const int64_t results = problem.numel() * (problem.indices_out != nullptr ? problem.index_bytes : problem.key.bytes);
+  // Where a block has tiles of several rows it reads samples of one when others write results.
+  plan.in_results = (problem.rows == 1 || tiles <= plan.blocks) && samples + table + kGridLentAlignment <= results;
+  plan.splitters_offset = tiles * plan.tile_length * word_bytes;
+  plan.overflow_offset = plan.splitters_offset + tiles * word_bytes;
+  plan.samples_offset = plan.in_results ? 0 : (plan.overflow_offset + 4 + word_bytes - 1) / word_bytes * word_bytes;
+  plan.table_offset = plan.samples_offset + samples;
+  plan.workspace_bytes = plan.in_results ? plan.overflow_offset + 4 : plan.table_offset + table;
+}
+
 inline bool can_run(const DeviceTraits& traits) {
   return traits.sm_count >= 1 && traits.compute_major >= 8;
 }
@@ -209,7 +226,6 @@ inline int64_t grid_sort_max_length(int key_bytes, int64_t rows, const DeviceTra
 inline GridSortPlan plan_grid_sort(const SortProblem& problem, const DeviceTraits& traits) {
   using namespace grid_sort_detail;
   GridSortPlan plan;
-  const bool wide = problem.key.bytes == 8;
   if (problem.length <= 0 || problem.length > grid_sort_max_length(problem.key.bytes, problem.rows, traits)) return plan;
   // The shortest tiles that give every SM at most one; else the longest.
   const grid_sort_shapes::Shape* chosen = nullptr;
@@ -244,17 +260,11 @@ inline GridSortPlan plan_grid_sort(const SortProblem& problem, const DeviceTrait
   const int64_t per_sm =
       std::max<int64_t>(1, std::min<int64_t>(grid_sort_shapes::blocks_per_sm(chosen->threads, chosen->items), by_memory));
   plan.blocks = static_cast<int>(std::min(tiles, per_sm * traits.sm_count));
-  const int64_t word_bytes = wide ? 16 : 8;
-  plan.samples_offset = tiles * plan.tile_length * word_bytes;
-  plan.splitters_offset = plan.samples_offset + tiles * kGridSamples * word_bytes;
-  plan.workspace_bytes = plan.splitters_offset + tiles * word_bytes;
   if (plan.by_partition) {
     plan.blocks = static_cast<int>(tiles);
-    plan.table_offset = plan.workspace_bytes;
-    plan.overflow_offset = plan.table_offset + tiles * plan.tiles_per_row * 4;
-    plan.workspace_bytes = plan.overflow_offset + 4;
     plan.sample_step = (static_cast<uint64_t>(problem.length) << 32) / static_cast<uint64_t>(plan.tiles_per_row * kGridPartitionSamples);
   }
+  set_memory(problem, tiles, plan);
   plan.threads = chosen->threads;
   return plan;
 }

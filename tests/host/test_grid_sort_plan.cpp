@@ -49,18 +49,27 @@ bool sane(const SortProblem& problem, const DeviceTraits& traits) {
     good = good && (plan.piece_samples + plan.tiles_per_row) * plan.piece_gap <= plan.bucket_capacity;
     good = good && (bound / plan.piece_gap - 1) / plan.piece_samples + 1 <= kGridMaxPieces;
   }
+  // Words, splitters and the word that tells of a long bucket in the workspace; the samples of all tiles behind them, or in a result that
+  // has room for them and the table, and that nobody writes while they are read again.
   const int64_t word = problem.key.bytes == 8 ? 16 : 8;
-  good = good && plan.samples_offset >= tiles * problem.rows * plan.tile_length * word;
-  good = good && plan.splitters_offset - plan.samples_offset >= tiles * problem.rows * kGridSamples * word;
-  const int64_t splitters_end = plan.splitters_offset + tiles * problem.rows * word;
-  good = good && plan.workspace_bytes >= splitters_end && plan.samples_offset % word == 0;
+  good = good && plan.splitters_offset >= tiles * problem.rows * plan.tile_length * word && plan.splitters_offset % word == 0 &&
+         plan.samples_offset % word == 0;
+  good = good && plan.overflow_offset - plan.splitters_offset >= tiles * problem.rows * word && plan.overflow_offset % 4 == 0;
+  const int64_t samples_end = plan.samples_offset + tiles * problem.rows * kGridSamples * word;
+  const int64_t lent_end = plan.by_partition ? plan.table_offset + plan.blocks * tiles * 4 : samples_end;
+  if (plan.in_results) {
+    const int64_t room = problem.numel() * (problem.indices_out != nullptr ? problem.index_bytes : problem.key.bytes);
+    good = good && lent_end + kGridLentAlignment <= room && plan.workspace_bytes >= plan.overflow_offset + 4;
+    good = good && (problem.rows == 1 || tiles * problem.rows <= plan.blocks);
+  } else {
+    good = good && plan.samples_offset >= plan.overflow_offset + 4 && plan.workspace_bytes >= lent_end;
+  }
   if (plan.by_partition) {
     good = good && problem.key.bytes == 4 && tiles > 1 && plan.blocks == tiles * problem.rows && plan.blocks <= traits.sm_count;
     good = good && tile < 1 << 16 && plan.words == GridWords::kPackedBuckets && plan.bucket_capacity == 2 * tile;
     good = good && plan.shared_bytes >= grid_spread_bytes(plan.threads, plan.items);
     good = good && plan.shared_bytes >= grid_shared_word_bytes(false, plan.threads * grid_partition_most_items(plan.threads, plan.items));
-    good = good && plan.table_offset >= splitters_end && plan.overflow_offset - plan.table_offset >= plan.blocks * tiles * 4;
-    good = good && plan.workspace_bytes - plan.overflow_offset >= 4 && plan.table_offset % 4 == 0;
+    good = good && plan.table_offset >= samples_end && plan.table_offset % 4 == 0;
     // Every sample is another key of the row.
     const int64_t count = tiles * kGridPartitionSamples;
     int64_t before = -1;
@@ -105,6 +114,23 @@ void test_reach() {
   old.compute_major = 7;
   CHECK(grid_sort_max_length(4, 1, old) == 0);
   CHECK(grid_sort_max_length(4, 0, DeviceTraits{}) == 0);
+}
+
+// Beyond the results: the words, 8 bytes or 16 for 64-bit keys, and a splitter to each tile.
+void test_budget() {
+  for (int key_bytes : {1, 2, 4, 8}) {
+    for (int index_bytes : {4, 8}) {
+      for (const bool keys : {true, false}) {
+        for (int64_t length = 6144; length <= 262144; length += 1 + length / 50) {
+          const GridSortPlan plan = plan_grid_sort(make_problem(key_bytes, 1, length, keys, index_bytes), DeviceTraits{});
+          CHECK(plan.in_results && plan.workspace_bytes <= (key_bytes == 8 ? 16 : 8) * (length + 256) + 16);
+        }
+      }
+    }
+  }
+  CHECK(plan_grid_sort(make_problem(4, 1, 65536, true, 0), DeviceTraits{}).in_results);  // keys alone
+  CHECK(plan_grid_sort(make_problem(4, 4, 65536), DeviceTraits{}).in_results);
+  CHECK(!plan_grid_sort(make_problem(8, 100, 65536), DeviceTraits{}).in_results);  // blocks have tiles of several rows
 }
 
 // Every plan's shape and words are among those that the launcher has.
@@ -153,6 +179,7 @@ void test_smaller_capacity() {
 int main() {
   test_plans();
   test_reach();
+  test_budget();
   test_shapes_are_compiled();
   test_partition();
   test_smaller_capacity();

@@ -20,7 +20,7 @@ cudaError_t launch_grid_partition(const SortProblem& problem, const GridSortPlan
   GridPartitionArguments arguments;
   fill_grid_sort_arguments<uint64_t>(problem, plan, workspace, arguments);
   char* bytes = static_cast<char*>(workspace);
-  arguments.table = reinterpret_cast<uint32_t*>(bytes + plan.table_offset);
+  arguments.table = reinterpret_cast<uint32_t*>(lent_memory(problem, plan, workspace) + plan.table_offset);
   arguments.overflow = reinterpret_cast<uint32_t*>(bytes + plan.overflow_offset);
   arguments.sample_step = plan.sample_step;
   if (plan.threads == 512 && plan.items == 1) return launch_shape<512, 1>(arguments, plan, stream);

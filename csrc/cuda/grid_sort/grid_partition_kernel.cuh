@@ -8,8 +8,9 @@
 //   buckets    a block pulls the words of its bucket from all tiles through L2, sorts them on chip and writes them in place
 //
 // Samples lie at places that a hash shifts, so that no common input makes buckets long. One that is longer than a block's shared memory
-// holds is possible all the same; whoever sees it says so, all blocks meet again before they end, and if anything was said they sort by
+// holds is possible all the same; whoever sees it says so, all blocks meet again before they write, and if anything was said they sort by
 // sorted tiles, where no input can make a bucket too long (grid_sort_kernel.cuh). Words differ, so equal keys are divided like any others.
+// Until all have met, the results' memory may hold the table.
 // Sources: Frazer, McKellar, "Samplesort" (1970); Leischner, Osipov, Sanders, "GPU sample sort" (2010). Cost: the keys are read once, the
 // samples once by each block, and the results written once; words go to L2 and back.
 #pragma once
@@ -202,12 +203,13 @@ struct GridPartitionBlock : GridSortBlock<uint64_t, kThreads, kItems, GridWords:
     if (arguments.keys_out) static_cast<uint32_t*>(arguments.keys_out)[to] = key_of(word, row_offset);
   }
 
-  // False, for all threads and with nothing written, when the words do not spread.
-  template <int kPulled>
-  __device__ __forceinline__ bool spread_bucket(int row, int base, int count) const {
+  // False, for all threads and with nothing written, when the words do not spread. Calls meet() once before anything is written.
+  template <int kPulled, class Meet>
+  __device__ __forceinline__ bool spread_bucket(int row, int base, int count, Meet meet) const {
     const int64_t row_offset = static_cast<int64_t>(row) * arguments.length, to = row_offset + base;
     Word pulled[kPulled];
     Base::template pull_runs<kPulled, false>(row, count, pulled);
+    meet();
     return spread.sort(pulled, count, [&](int rank, const Word& word) { write_word(row_offset, to + rank, word); });
   }
 
@@ -254,35 +256,38 @@ __global__ void __launch_bounds__(kThreads, 1) grid_partition_kernel(const __gri
   __shared__ GridPartitionNotes notes;
   char* storage = reinterpret_cast<char*>(shared_memory);
   const Block block(arguments, notes, storage);
-  const int step = static_cast<int>(gridDim.x), first = static_cast<int>(blockIdx.x), tiles_per_row = arguments.tiles_per_row;
+  const int tile = static_cast<int>(blockIdx.x), row = tile / arguments.tiles_per_row;
   const auto grid = cooperative_groups::this_grid();
-  if (first == 0 && threadIdx.x == 0) __stcg(arguments.overflow, 0u);
-  for (int tile = first; tile < arguments.tiles; tile += step) {
-    if (tile != first) __syncthreads();  // the words of the tile before are not read any more
-    block.partition_tile(tile);
-  }
+  if (tile == 0 && threadIdx.x == 0) __stcg(arguments.overflow, 0u);
+  block.partition_tile(tile);
   grid.sync();
 
-  cooperative_groups::grid_group::arrival_token arrival{};
-  for (int tile = first; tile < arguments.tiles; tile += step) {
-    const int row = tile / tiles_per_row;
-    const int count = block.find_runs(row, tile - row * tiles_per_row), base = notes.grid.base;
-    const bool too_long = count > kThreads * kGridPartitionMost * kItems;
-    if (too_long && threadIdx.x == 0) __stcg(arguments.overflow, 1u);
-    if (tile + step >= arguments.tiles) arrival = grid.barrier_arrive();  // early: nobody will have to wait for it
-    if (count == 0 || too_long) continue;
+  const int count = block.find_runs(row, tile - row * arguments.tiles_per_row), base = notes.grid.base;
+  const bool too_long = count > kThreads * kGridPartitionMost * kItems;
+  if (too_long && threadIdx.x == 0) __stcg(arguments.overflow, 1u);
+  auto arrival = grid.barrier_arrive();
+  uint32_t overflow = 0;
+  // All have read the table, which may lie where results will: asked while the words are on their way, when hardly anybody has to wait.
+  const auto meet = [&] {
+    grid.barrier_wait(std::move(arrival));
+    overflow = __ldcg(arguments.overflow);
+  };
+  if (count == 0 || too_long) {
+    meet();
+  } else {
     bool sorted;
     if (kItems > 1 && count <= kThreads * kItems) {
-      sorted = block.template spread_bucket<kItems>(row, base, count);
+      sorted = block.template spread_bucket<kItems>(row, base, count, meet);
     } else if (count <= kThreads * 2 * kItems) {
-      sorted = block.template spread_bucket<2 * kItems>(row, base, count);
+      sorted = block.template spread_bucket<2 * kItems>(row, base, count, meet);
     } else {
-      sorted = block.template spread_bucket<kGridPartitionMost * kItems>(row, base, count);
+      sorted = block.template spread_bucket<kGridPartitionMost * kItems>(row, base, count, meet);
     }
     if (!sorted) sort_crowded_bucket<kThreads, kItems>(&arguments, &notes, storage, row, base, count);
   }
-  grid.barrier_wait(std::move(arrival));
-  if (__ldcg(arguments.overflow) != 0) sort_all_by_tiles<kThreads, kItems>(&arguments, &notes, storage);
+  if (overflow == 0) return;
+  grid.sync();  // nobody writes results any more
+  sort_all_by_tiles<kThreads, kItems>(&arguments, &notes, storage);
 }
 
 }  // namespace gpusort

@@ -20,6 +20,13 @@ cudaError_t launch_grid_sort_shape(GridSortArguments<Word> arguments, const Grid
       arguments, {static_cast<unsigned>(plan.blocks), plan.threads, plan.shared_bytes, true, true}, stream);
 }
 
+// What holds the samples and the table: see GridSortPlan::in_results.
+inline char* lent_memory(const SortProblem& problem, const GridSortPlan& plan, void* workspace) {
+  if (!plan.in_results) return static_cast<char*>(workspace);
+  const auto results = reinterpret_cast<uintptr_t>(problem.indices_out != nullptr ? problem.indices_out : problem.keys_out);
+  return reinterpret_cast<char*>((results + kGridLentAlignment - 1) / kGridLentAlignment * kGridLentAlignment);
+}
+
 template <class Word>
 void fill_grid_sort_arguments(const SortProblem& problem, const GridSortPlan& plan, void* workspace, GridSortArguments<Word>& arguments) {
   using Code = typename WordTraits<Word>::Code;
@@ -32,7 +39,7 @@ void fill_grid_sort_arguments(const SortProblem& problem, const GridSortPlan& pl
     arguments.indices_narrow = static_cast<int32_t*>(problem.indices_out);
   }
   arguments.words = reinterpret_cast<GlobalWord<Word>*>(bytes);
-  arguments.samples = reinterpret_cast<GlobalWord<Word>*>(bytes + plan.samples_offset);
+  arguments.samples = reinterpret_cast<GlobalWord<Word>*>(lent_memory(problem, plan, workspace) + plan.samples_offset);
   arguments.splitters = reinterpret_cast<GlobalWord<Word>*>(bytes + plan.splitters_offset);
   const int shift = static_cast<int>(sizeof(Code) - problem.key.bytes) * 8;
   arguments.order = make_key_order<Code>(problem.key.kind, problem.descending, static_cast<Code>(problem.key.infinity << shift));
