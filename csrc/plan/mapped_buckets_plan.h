@@ -44,7 +44,7 @@ constexpr int kTableBits = 32;     // records of the workspace that hold one wor
 
 // Where it is faster. H200, float32 with index, normal keys, against the radix sort: [1, 2^23] 220 us (262), [1, 2^24] 388 (459), [1, 2^25]
 // 737 (816), [8, 2^22] 720 (817), [16, 2^22] 1363 (1707; by pulled buckets 1535), [4, 2^24] 1390 (1562); [1, 50000000] 1173 (1173). Data
-// that is left to the radix sort takes 25 us more than by that alone.
+// that is left to the radix sort takes 12 to 18 us more than by that alone, and 27 to 29 where only the bins speak against the map.
 constexpr int64_t kMinNumel = int64_t{1} << 23;
 constexpr int64_t kMaxNumel = int64_t{1} << 26;
 constexpr int64_t kMaxLength = int64_t{1} << 25;

@@ -2,8 +2,7 @@
 //
 // Their words (code, index) are in the index output, in any order, and all differ. A block sorts a bucket by a network whose comparisons
 // all point the same way (Batcher's bitonic merge with the first step mirrored), so what lies beyond the end counts as the largest and is
-// never touched: chunks in shared memory, then longer and longer runs, whose last steps are in shared memory again. Keys are fetched from
-// the input in the end.
+// never touched: chunks in shared memory, then longer and longer runs, whose last steps are in shared memory again.
 #pragma once
 
 #include <cstdint>
@@ -83,22 +82,36 @@ __device__ __forceinline__ void sort_words(uint64_t* words, uint32_t size, uint6
   }
 }
 
-// The keys are fetched from the row, by their indices.
-struct FetchedOutput {
+// Keys come back from their codes, but for zeros and NaNs, which are fetched from the row: their codes have lost some bits.
+struct CodeOutput {
+  FlatOrder<uint32_t> flats;
+  KeyCodec<uint32_t> codec;
+  uint32_t zero_code, nan_code;
   const uint32_t* row;
   uint32_t* keys;
   int64_t* indices;
 
-  __device__ __forceinline__ void store(uint32_t place, uint32_t, uint32_t index) const {
-    keys[place] = row[index];
+  __device__ __forceinline__ CodeOutput(const MappedArguments& arguments, uint32_t number, int64_t offset)
+      : flats(arguments.order),
+        codec(arguments.codec),
+        zero_code(arguments.order.code_of_ordered(arguments.order.zero)),
+        nan_code(arguments.order.code_of_ordered(arguments.order.clamp)),
+        row(arguments.keys_in + static_cast<uint64_t>(number) * arguments.length),
+        keys(arguments.buckets.keys_out + offset),
+        indices(arguments.buckets.indices_wide + offset) {}
+
+  __device__ __forceinline__ void store_code(uint32_t place, uint32_t code, uint32_t index) const {
+    const bool fetched = code == zero_code || code == nan_code;
+    keys[place] = fetched ? row[index] : codec.bits(code);
     indices[place] = index;
   }
+  // The block takes what it holds for flat forms, and turns these into bits.
+  __device__ __forceinline__ void store(uint32_t place, uint32_t bits, uint32_t index) const { store_code(place, flats.flat(bits), index); }
 };
 
 // Sorts the words by distribution; false where there are too many, or they crowd.
 __device__ __forceinline__ bool distribute_words(const MappedArguments& arguments, uint32_t bucket, const uint64_t* words, uint32_t size,
-                                                 int64_t offset, uint32_t storage, BucketNotes<uint32_t>& notes,
-                                                 const FetchedOutput& output) {
+                                                 int64_t offset, uint32_t storage, BucketNotes<uint32_t>& notes, const CodeOutput& output) {
   constexpr int kItems = mapped_shapes::kLargeBucket.items;
   if (size > kListedThreads * kItems) return false;
   const BucketSpan<uint32_t> span(arguments.buckets, bucket, size, false, offset);
@@ -119,7 +132,8 @@ __device__ __forceinline__ bool distribute_words(const MappedArguments& argument
   return rows.sort_codes(held, taken, [&] { return output; });
 }
 
-__global__ __launch_bounds__(kListedThreads) void listed_words_kernel(const __grid_constant__ MappedArguments arguments) {
+// One block to an SM, said explicitly: otherwise the compiler spills registers for the sake of more.
+__global__ __launch_bounds__(kListedThreads, 1) void listed_words_kernel(const __grid_constant__ MappedArguments arguments) {
   start_after_predecessor();
   extern __shared__ uint4 storage[];
   __shared__ BucketNotes<uint32_t> notes;
@@ -159,12 +173,14 @@ __global__ __launch_bounds__(kListedThreads) void listed_words_kernel(const __gr
       const uint32_t region = list[k] >> arguments.part_bits, row = region >> arguments.region_bits;
       const int64_t offset = static_cast<int64_t>(begins[region]) + before;
       uint64_t* const words = reinterpret_cast<uint64_t*>(arguments.buckets.indices_wide + offset);
-      const FetchedOutput output{arguments.keys_in + static_cast<uint64_t>(row) * arguments.length, arguments.buckets.keys_out + offset,
-                                 arguments.buckets.indices_wide + offset};
+      const CodeOutput output(arguments, row, offset);
       if (!distribute_words(arguments, list[k], words, size, offset, shared_address(storage), notes, output)) {
         __syncthreads();
         sort_words(words, size, reinterpret_cast<uint64_t*>(storage));
-        for (uint32_t i = thread; i < size; i += kListedThreads) output.store(i, 0, static_cast<uint32_t>(words[i]));
+        for (uint32_t i = thread; i < size; i += kListedThreads) {
+          const uint64_t word = words[i];
+          output.store_code(i, static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word));
+        }
       }
       __syncthreads();
     }
