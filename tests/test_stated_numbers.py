@@ -32,7 +32,7 @@ BYTE, HALF, WORD, LONG = (torch.uint8,), (torch.float16, torch.int16), (torch.fl
 SINGLE, DOUBLE = (torch.complex64,), (torch.complex128,)
 ALONE, PLACES, NARROW = {"indices": False}, {"values": False}, {"index_dtype": torch.int32}
 
-SORT_FEW = r"up to 2\*\*18 elements at most ([\d.]+) bytes an element for keys to 32 bits and ([\d.]+)"
+SORT_FEW = r"up to 2\*\*18 elements ([\d.]+) bytes an element for keys to 32 bits and ([\d.]+)"
 SORT_MANY = r"above, ([\d.]+) bytes for keys of 32 bits \(([\d.]+) for 16, ([\d.]+) for 8\) and ([\d.]+) for keys of 64"
 SORT_WIDE = r"some 2\*\*32 elements ([\d.]+) \(([\d.]+) for 16, ([\d.]+) for 8\) and ([\d.]+)\. With"
 SORT_NARROW = r"int32 indices, above 2\*\*18 elements ([\d.]+) bytes for keys of 32 bits and ([\d.]+) for keys of 64\."
@@ -107,10 +107,13 @@ def test_short_sorts_take_none():
 
 def test_argsort_and_sort_keys_of_few_are_as_the_sort():
     few = stated("sort", SORT_FEW)
-    for name, options in (("argsort", PLACES), ("sort_keys", ALONE)):
-        assert "as :func:`sort` up to 2**18 elements, and for complex numbers;" in docstring(name)
-        for number, dtypes in zip(few, (SHORT, LONG)):
-            assert number - 0.1 < most_bytes(dtypes, 0, MANY, options) <= number
+    assert "as :func:`sort` up to 2**18 elements, and for complex numbers;" in docstring("argsort")
+    (byte,) = stated("sort_keys", r"sort` up to 2\*\*18 elements \(([\d.]+) bytes an element for keys of 8 bits\), and for complex")
+    for number, dtypes, options in (
+        *zip(few, (SHORT, LONG), (PLACES, PLACES)),
+        *zip((*few, byte), ((*HALF, *WORD), LONG, (*BYTE, torch.bool)), (ALONE, ALONE, ALONE)),
+    ):
+        assert number - 0.1 < most_bytes(dtypes, 0, MANY, options) <= number, (dtypes, options)
 
 
 def test_memory_of_the_radix_kernels():

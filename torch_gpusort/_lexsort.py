@@ -46,7 +46,7 @@ def lexsort(keys: Tensor | Sequence[Tensor], dim: int = -1, descending: bool | S
     Cost: the keys are packed into words of 64 bits. Keys that fit one word together take one sort of it, whatever their values. On a GPU,
     large sorts of more keys take one read for the ranges of the keys, which narrows them, one sort by the leading 64 bits, and a repair of
     what ties in these; where it finds that many do, also one sort for each of the other words and one of 32 bits. Elsewhere one sort per
-    word. Memory beyond the result: up to 2**18 elements at most 43 bytes per element (35 where one word holds all keys); above, 37 (29) up
+    word. Memory beyond the result: up to 2**18 elements at most 41 bytes per element (33 where one word holds all keys); above, 37 (29) up
     to 2**31 elements; and a copy of keys that are not contiguous, where there are several rows to sort.
 
     Source: sorting by one key after the other, least significant first, is the principle of the radix sort itself (Knuth, The Art of

@@ -95,8 +95,8 @@ def sort(
     twice, for values and int64 indices: 1 to 8 rows of up to 2**25 keys, 2**23 to 2**26 in all, and 8 to 16 rows of 2**22; with compute
     capability 9.0 or newer, and unless samples show values that are found often.
 
-    Memory beyond the results, for a 1-D input and int64 indices: none below 6144 elements; up to 2**18 elements at most 9.1 bytes an
-    element for keys to 32 bits and 18.2 for keys of 64; above, 8.0 bytes for keys of 32 bits (6.2 for 16, 1.1 for 8) and 12.1 for keys of
+    Memory on a GPU beyond the results, for a 1-D input and int64 indices: none below 6144 elements; up to 2**18 elements 8.1 bytes an
+    element for keys to 32 bits and 16.2 for keys of 64; above, 8.0 bytes for keys of 32 bits (6.2 for 16, 1.1 for 8) and 12.1 for keys of
     64; above some 2**32 elements 13.0 (11.0 for 16, 0.5 for 8) and 17.0. With int32 indices, above 2**18 elements 16.3 bytes for keys of 32
     bits and 12.4 for keys of 64. Complex: at most 36.4 bytes an element, 60.4 for complex128, and above some 2**32 elements 41.0 and 65.0.
     :func:`explain` tells it for every shape.
@@ -197,8 +197,9 @@ def sort_keys(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
     """The sorted values alone. No index is made or moved, so the passes over the data are about half as expensive as in :func:`sort`.
 
     Shapes, dtypes, order, errors and source are those of :func:`sort`. While a gradient is wanted, indices are made after all. Memory
-    beyond the result: as :func:`sort` up to 2**18 elements, and for complex numbers; above, an array of the keys, 4.3 bytes an element for
-    32 bits and 8.4 for 64 (2.2 for 16, 0.1 for 8); above some 2**32 elements 5.0 and 9.0 (3.0 and 0.5).
+    beyond the result: as :func:`sort` up to 2**18 elements (9.1 bytes an element for keys of 8 bits), and for complex numbers; above, an
+    array of the keys, 4.3 bytes an element for 32 bits and 8.4 for 64 (2.2 for 16, 0.1 for 8); above some 2**32 elements 5.0 and 9.0 (3.0
+    and 0.5).
 
     Example::
 

@@ -208,7 +208,7 @@ int main() {
   check_plan(1, 1 << 24, 2, LexsortWay::kLeading);
   check_plan(1, (1 << 24) + 5, 5, LexsortWay::kLeading);
   check_plan(1, (int64_t{1} << 31) + 1, 2, LexsortWay::kChain);
-  check_memory(1, 35, 29);
-  for (const int columns : {2, 3, 5}) check_memory(columns, 43, 37);
+  check_memory(1, 33, 29);
+  for (const int columns : {2, 3, 5}) check_memory(columns, 41, 37);
   return report();
 }
