@@ -84,4 +84,14 @@ inline ByteSortPlan plan_byte_sort(const SortProblem& problem, const DeviceTrait
   return plan;
 }
 
+// The same for the low bytes of wider keys, which lie at the start of the workspace, before the tables.
+inline ByteSortPlan plan_low_bytes(const SortProblem& problem, const DeviceTraits& device) {
+  SortProblem bytes = problem;
+  bytes.key = KeyType{1, KeyKind::kUnsigned, 0};
+  bytes.end_bit = 8;
+  ByteSortPlan plan = plan_byte_sort(bytes, device, problem.length);
+  plan.used = plan.used && plan.rounds > kShortByteSortRounds && plan.workspace_bytes <= problem.length * problem.key.bytes;
+  return plan;
+}
+
 }  // namespace gpusort

@@ -118,6 +118,7 @@ struct RadixPlan {
   bool indexed = true;
   bool wide = false;               // 64-bit positions: rows beyond kMaxNarrowLength
   bool may_use_low_words = false;  // 64-bit integers: sorted as 32-bit keys if the histogram finds one high word in each row
+  ByteSortPlan low_bytes;          // where used: integers may be sorted by their low bytes (cuda/radix/low_bytes.h)
   CountingPlan counting;           // where used: 16-bit keys alone, by counting: no slots
   ByteSortPlan byte_sort;          // where used: 8-bit keys with indices, in one row: no slots
   HalfSortPlan half_sort;          // where used: 16-bit keys with indices, in one row: no slots
@@ -298,6 +299,7 @@ inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits&
   plan.look_back_words = most_tiles * kRadixBins;
   for (int table = 0; table < 2 && table < plan.passes; ++table) plan.look_back_offset[table] = tables.take(plan.look_back_words * word);
   borrow_outputs(problem, tables.used, plan.cleared_bytes, plan);
+  if (plan.previewed && integers && plan.borrowed_begin >= 0) plan.low_bytes = plan_low_bytes(problem, device);
   // A second sort (cuda/radix/high_word_ties.h) needs both the tables and what they were moved to.
   if (plan.borrowed_begin >= 0 && plan.lent_offset + tables.used > plan.borrowed_begin * 8) plan.high_word_samples = 0;
 

@@ -342,6 +342,35 @@ void check_preview() {
   CHECK(!previewed(window));
 }
 
+// Long rows of integers with int64 indices may turn out to differ in a byte alone. The bytes and their tables fit where records lie.
+void check_low_bytes() {
+  DeviceTraits device;
+  auto plan_of = [&](int key_bytes, int64_t length, int index_bytes) {
+    return plan_radix_sort(make_problem(key_bytes, 1, length, true, index_bytes), device);
+  };
+  for (int key_bytes : {4, 8}) {
+    CHECK(!plan_of(key_bytes, kMinPreviewedLength - 1, 8).low_bytes.used);
+    CHECK(!plan_of(key_bytes, kMinPreviewedLength, 4).low_bytes.used);
+    CHECK(!plan_of(key_bytes, kMinPreviewedLength, 0).low_bytes.used);
+    for (int64_t length = kMinPreviewedLength; length < kMaxNarrowLength; length += length / 5) {
+      const RadixPlan plan = plan_of(key_bytes, length, 8);
+      const ByteSortPlan& bytes = plan.low_bytes;
+      CHECK(bytes.used && plan.borrowed_begin >= 0 && bytes.rounds > kShortByteSortRounds);
+      CHECK(bytes.tiles * bytes.tile_items >= length && bytes.groups * bytes.tiles_per_group >= bytes.tiles);
+      const Slices slices = {{plan.records_offset, length},
+                             {plan.records_offset + bytes.bins_offset, 256 * 4},
+                             {plan.records_offset + bytes.group_tables_offset, bytes.groups * 256 * 4},
+                             {plan.records_offset + bytes.tile_tables_offset, bytes.tiles * 256 * 4}};
+      CHECK(check_slices(slices) <= plan.records_offset + length * key_bytes);
+    }
+    SortProblem floats = make_problem(key_bytes, 1, kMinPreviewedLength, true, 8);
+    floats.key.kind = KeyKind::kFloat;
+    CHECK(!plan_radix_sort(floats, device).low_bytes.used);
+  }
+  device.shared_bytes_per_sm = 100 << 10;
+  CHECK(!plan_of(8, kMinPreviewedLength, 8).low_bytes.used);
+}
+
 // For whole keys, and for GPUs whose SMs hold two blocks of it.
 void check_byte_sort_choice() {
   DeviceTraits device;
@@ -396,6 +425,7 @@ int main() {
   check_windows();
   check_high_word_samples();
   check_preview();
+  check_low_bytes();
   check_byte_sort_choice();
   check_half_sort_choice();
   check_bool_keys();

@@ -17,6 +17,7 @@
 #include "digit_histogram.h"
 #include "digit_preview.h"
 #include "radix_control.cuh"
+#include "table_scan.cuh"
 
 namespace gpusort {
 namespace {
@@ -31,7 +32,12 @@ __global__ __launch_bounds__(kHistogramThreads, 1) void digit_histogram_kernel(c
   if constexpr (sizeof(Key) >= 4) {
     if (arguments.previewed) {
       const int counted = counted_by_preview(*arguments.control);
-      if (counted < 0) return;
+      if (counted < 0) {
+        const LowByteTables& tables = arguments.low_bytes;
+        if (blockIdx.x < 256 / kScannedCodes && sorted_by_low_bytes(arguments.control, 1))
+          scan_tables<kHistogramThreads>(tables.group_tables, tables.groups, tables.bins, blockIdx.x);
+        return;
+      }
       first_bin = counted * kRadixBins;
     }
   }

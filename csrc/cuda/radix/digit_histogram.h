@@ -12,6 +12,18 @@ namespace gpusort {
 
 struct RadixControl;
 
+// Where all keys differ in their low byte alone: low_bytes.h. The tables as those of byte_sort.cu.
+struct LowByteTables {
+  uint8_t* bytes = nullptr;  // null: not asked for
+  uint32_t* tile_tables = nullptr;
+  uint32_t* group_tables = nullptr;
+  uint32_t* bins = nullptr;
+  uint32_t tile_items = 0;
+  uint32_t tiles = 0;
+  uint32_t tiles_per_group = 0;
+  uint32_t groups = 0;
+};
+
 template <class Key>
 struct HistogramArguments {
   KeyOrder<Key> order;
@@ -21,6 +33,7 @@ struct HistogramArguments {
   void* bins = nullptr;          // [rows][passes][256] counters, zeroed: 32-bit, or 64-bit for wide sorts
   void* look_back = nullptr;     // the first pass's table, cleared here
   uint64_t look_back_bytes = 0;  // a multiple of 16
+  LowByteTables low_bytes;
   uint64_t length = 0;
   uint32_t rows = 1;
   uint32_t chunk = 0;  // keys of a row taken at a time

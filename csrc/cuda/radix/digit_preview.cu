@@ -7,6 +7,7 @@
 
 #include "../primitives/kernel_setup.h"
 #include "digit_counter.cuh"
+#include "low_byte_counter.cuh"
 #include "radix_control.cuh"
 
 namespace gpusort {
@@ -22,12 +23,19 @@ __device__ __forceinline__ Preview look_at_keys(const HistogramArguments<Key>& a
   const auto code = arguments.codec.code(next);
   const bool unsorted = arguments.codec.code(key) > code || code > arguments.codec.code(far);
   if (__syncthreads_or(unsorted) == 0) return Preview::kSorted;
+  if (arguments.low_bytes.bytes != nullptr) {
+    const Key live = (key ^ reference) | (next ^ reference) | (far ^ reference);
+    if (__syncthreads_or(live >> 8 != 0) == 0) return Preview::kLowBytes;
+  }
   if constexpr (sizeof(Key) == 8) {
     const bool differ = ((key ^ reference) | (next ^ reference)) >> 32 != 0;
     if (!arguments.codes_meet && __syncthreads_or(differ) == 0) return Preview::kLowWords;
   }
   return Preview::kNothing;
 }
+
+template <class Key>
+constexpr int kCounterBytes = sizeof(Key) == 8 ? CounterLayout<Key, 4>::kWords * 4 : kLowByteCounterBytes;
 
 template <class Key, class Count>
 __global__ __launch_bounds__(kHistogramThreads, 1) void digit_preview_kernel(const __grid_constant__ HistogramArguments<Key> arguments) {
@@ -41,6 +49,10 @@ __global__ __launch_bounds__(kHistogramThreads, 1) void digit_preview_kernel(con
   if (preview == Preview::kSorted) {
     __syncthreads();
     count_digits<Key, Count, true, false, 0>(arguments, counters, report_words);
+    return;
+  }
+  if (preview == Preview::kLowBytes) {
+    LowByteCounter<Key, kHistogramThreads>(arguments, counters).run();
     return;
   }
   if constexpr (sizeof(Key) == 8) {
@@ -57,11 +69,11 @@ __global__ __launch_bounds__(kHistogramThreads, 1) void digit_preview_kernel(con
 
 template <class Key, class Count>
 cudaError_t launch(const HistogramArguments<Key>& arguments, int grid, cudaStream_t stream) {
-  constexpr int kSharedBytes = sizeof(Key) == 8 ? CounterLayout<Key, 4>::kWords * 4 : 0;
+  const int shared_bytes = sizeof(Key) == 8 || arguments.low_bytes.bytes != nullptr ? kCounterBytes<Key> : 0;
   static std::atomic<uint64_t> prepared{0};
-  const cudaError_t error = allow_shared_memory(digit_preview_kernel<Key, Count>, kSharedBytes, prepared);
+  const cudaError_t error = allow_shared_memory(digit_preview_kernel<Key, Count>, kCounterBytes<Key>, prepared);
   if (error != cudaSuccess) return error;
-  digit_preview_kernel<Key, Count><<<grid, kHistogramThreads, kSharedBytes, stream>>>(arguments);
+  digit_preview_kernel<Key, Count><<<grid, kHistogramThreads, shared_bytes, stream>>>(arguments);
   return cudaGetLastError();
 }
 

@@ -10,6 +10,7 @@
 #include "../../core/key_codec.h"
 #include "../../core/key_order.h"
 #include "../../plan/radix_plan.h"
+#include "digit_histogram.h"
 
 namespace gpusort {
 
@@ -45,6 +46,8 @@ struct PassArguments {
   uint32_t* look_back[2] = {nullptr, nullptr};  // table of step j: [j mod 2]
   uint32_t look_back_rows = 0;                  // of 256 words, per table
   uint32_t look_back_share = 0;                 // rows of the next table that a tile clears
+
+  LowByteTables low_bytes;
 
   uint32_t length = 0;
   uint32_t rows = 1;

@@ -14,6 +14,8 @@
 // Integers of 64 bits whose high words are the same all over each row are sorted as 32-bit keys, their low words, by kernels of their own:
 // records have 8 bytes instead of 12. The first of these reads the low words alone, the last one puts the high word back.
 //
+// Integers that differ in their low byte alone may be sorted as bytes: low_bytes.h. No slot has anything to do then.
+//
 // Step j writes record buffer (k - 2 - j) mod 2, so the last step always reads buffer 0, which lies in the workspace; buffer 1 may lie in
 // the outputs. A step also clears the look-back table of the next one; the histogram kernel clears the first.
 #pragma once
@@ -52,13 +54,14 @@ constexpr int kSortAgain = 32;
 static_assert(offsetof(RadixControl, again) / 4 % 2 == 1, "not the upper half of an index");
 
 // What digit_preview.cu has seen, and done for the histogram.
-enum class Preview : uint32_t { kNothing, kSorted, kLowWords };
+enum class Preview : uint32_t { kNothing, kSorted, kLowWords, kLowBytes };
 
 // How many digits are counted already; -1: all that will be needed.
 __device__ __forceinline__ int counted_by_preview(const RadixControl& control) {
   switch (static_cast<Preview>(control.preview)) {
     case Preview::kSorted: return control.unsorted == 0 ? -1 : 0;
     case Preview::kLowWords: return control.live_bits[1] == 0 ? -1 : 4;
+    case Preview::kLowBytes: return control.live_bits[1] == 0 && control.live_bits[0] >> 8 == 0 ? -1 : 0;
     default: return 0;
   }
 }
@@ -84,6 +87,14 @@ __device__ __forceinline__ uint32_t* control_word(RadixControl* control, size_t 
 __device__ __forceinline__ bool sorted_by_low_words(RadixControl* control, int spacing) {
   const uint32_t* live_bits = control_word(control, offsetof(RadixControl, live_bits), spacing);
   return *control_word(control, offsetof(RadixControl, unsorted), spacing) != 0 && live_bits[0] != 0 && live_bits[spacing] == 0;
+}
+
+// Is there but one live byte, the lowest, and is low_bytes.h to sort by it?
+__device__ __forceinline__ bool sorted_by_low_bytes(RadixControl* control, int spacing) {
+  const uint32_t* live_bits = control_word(control, offsetof(RadixControl, live_bits), spacing);
+  const uint32_t preview = *control_word(control, offsetof(RadixControl, preview), spacing);
+  return preview == static_cast<uint32_t>(Preview::kLowBytes) && live_bits[0] >> 8 == 0 && live_bits[spacing] == 0 &&
+         *control_word(control, offsetof(RadixControl, called_off), spacing) == 0;
 }
 
 // Only digits of the high word are sorted by, so only those are counted, the others if all keys must be sorted again.
@@ -121,6 +132,7 @@ __device__ __forceinline__ PassRole pass_role(RadixControl* control, PassKind ki
   role.final = role.step == role.live - 1;
   role.target = (role.live - 2 - role.step) & 1;
   role.source = role.target ^ 1;
+  if (sorted_by_low_bytes(control, spacing)) role.active = false;
   int skip = role.step;
   if (again) {
     role.active = slot <= role.live && *control_word(control, offsetof(RadixControl, again), spacing) != 0;

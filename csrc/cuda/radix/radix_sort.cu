@@ -15,7 +15,8 @@
 //      ties. Those of which three or four leading digits leave small groups together are sorted by these, and close_groups.cuh orders the
 //      groups, in place of the last slot. If ties are not few, or groups not small after all, the middle slots sort all keys again, by all
 //      digits
-//   6. where different keys have one code (floats and bool): ambiguous_keys.cu with indices, for all whose tables lie in the index output
+//   6. long rows of integers that differ in their low byte alone need no slot either: low_bytes.cu
+//   7. where different keys have one code (floats and bool): ambiguous_keys.cu with indices, for all whose tables lie in the index output
 //      too; equal_codes.cu without
 //
 // Traffic for 32-bit keys with int64 indices: 4 (histogram) + 4 + 8 (first) + 2 * 16 (middle) + 8 + 12 (last) = 68 bytes per element.
@@ -36,6 +37,7 @@
 #include "half_sort.h"
 #include "high_word_ties.h"
 #include "leading_digits.h"
+#include "low_bytes.h"
 #include "move_tables.h"
 #include "pass_arguments.h"
 #include "radix_control.cuh"
@@ -150,8 +152,23 @@ cudaError_t launch_rest_of_high_words(const PassArguments<uint64_t>& arguments, 
   return error != cudaSuccess ? error : launch_sorted_again(arguments, plan.grid[0], stream);
 }
 
+LowByteTables low_byte_tables(const RadixPlan& plan, void* workspace) {
+  LowByteTables tables;
+  if (!plan.low_bytes.used) return tables;
+  char* records = slice<char>(workspace, plan.records_offset);
+  tables.bytes = reinterpret_cast<uint8_t*>(records);
+  tables.tile_tables = slice<uint32_t>(records, plan.low_bytes.tile_tables_offset);
+  tables.group_tables = slice<uint32_t>(records, plan.low_bytes.group_tables_offset);
+  tables.bins = slice<uint32_t>(records, plan.low_bytes.bins_offset);
+  tables.tile_items = static_cast<uint32_t>(plan.low_bytes.tile_items);
+  tables.tiles = static_cast<uint32_t>(plan.low_bytes.tiles);
+  tables.tiles_per_group = static_cast<uint32_t>(plan.low_bytes.tiles_per_group);
+  tables.groups = static_cast<uint32_t>(plan.low_bytes.groups);
+  return tables;
+}
+
 template <class Key>
-cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* tables,
+cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, const KeyOrder<Key>& order, void* tables, void* workspace,
                              cudaStream_t stream) {
   HistogramArguments<Key> arguments;
   arguments.order = order;
@@ -170,6 +187,7 @@ cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, 
   arguments.window_bits = problem.end_bit - problem.begin_bit;
   arguments.codes_meet = codes_may_meet(problem.key.kind);
   arguments.previewed = plan.previewed;
+  arguments.low_bytes = low_byte_tables(plan, workspace);
   return launch_digit_histogram(arguments, plan.wide, plan.histogram_grid, stream);
 }
 
@@ -196,6 +214,7 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   arguments.bins = slice<uint32_t>(tables, plan.bins_offset);
   for (int table = 0; table < 2; ++table) arguments.look_back[table] = slice<uint32_t>(tables, plan.look_back_offset[table]);
   arguments.look_back_rows = static_cast<uint32_t>(plan.look_back_words / kRadixBins);
+  arguments.low_bytes = low_byte_tables(plan, workspace);
   arguments.length = static_cast<uint32_t>(problem.length);
   arguments.rows = static_cast<uint32_t>(problem.rows);
   arguments.passes = plan.passes;
@@ -205,7 +224,10 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
     arguments.may_use_low_words = plan.may_use_low_words;
   }
   PassArguments<Key> middle;
-  const cudaError_t error = launch_slots(arguments, middle, plan, stream);
+  cudaError_t error = launch_slots(arguments, middle, plan, stream);
+  if constexpr (sizeof(Key) >= 4) {
+    if (error == cudaSuccess && plan.low_bytes.used) error = launch_low_bytes(arguments, plan, stream);
+  }
   if (error != cudaSuccess) return error;
   if constexpr (sizeof(Key) == 1) {
     if (!plan.indexed && !arguments.partial_window()) {
@@ -261,7 +283,7 @@ template <class Key>
 cudaError_t launch_width(const SortProblem& problem, const RadixPlan& plan, void* workspace, cudaStream_t stream) {
   const KeyOrder<Key> order = problem.key.order<Key>(problem.descending);
   if (plan.passes > 0) {
-    const cudaError_t error = launch_histogram(problem, plan, order, tables_of(problem, plan, workspace), stream);
+    const cudaError_t error = launch_histogram(problem, plan, order, tables_of(problem, plan, workspace), workspace, stream);
     if (error != cudaSuccess) return error;
   }
   return plan.wide ? launch_wide(problem, plan, order, workspace, stream) : launch_narrow(problem, plan, order, workspace, stream);
