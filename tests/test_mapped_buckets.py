@@ -1,5 +1,7 @@
 """Rows too long for one partition: every distribution, whether it is sorted by the map or left to the radix sort, bit by bit."""
 
+import gc
+
 import pytest
 import torch
 from cases import distributions_of, generator_of, make, name_of
@@ -20,6 +22,35 @@ def check(x):
 
 def normal(n, seed):
     return torch.randn(n, device="cuda", generator=generator_of("cuda", seed))
+
+
+def follows_the_map(x):
+    """Sorts, checks, and says which way the device took: the memory that the call has given back still tells.
+
+    The allocator's cache is empty before, so a block of the workspace's size for which nothing is reserved is the workspace. Where the map
+    is followed, bits 27 of 32 neighbouring index words make the word of acceptance (csrc/cuda/mapped_buckets/mapped_arguments.h).
+    """
+    gc.collect()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    values, indices = gs.sort(x)
+    reserved = torch.cuda.memory_reserved()
+    workspace = torch.empty(x.numel(), dtype=torch.int64, device="cuda")
+    assert torch.cuda.memory_reserved() == reserved, "this is not the workspace"
+    bits = (workspace[: 32 * 514] >> 27 & 1).view(-1, 32)
+    words = (bits << torch.arange(32, device="cuda")).sum(1).tolist()
+    assert_is_stable_sort(x, values, indices, -1, False)
+    return 0x9E3779B9 in words
+
+
+def test_the_device_follows_the_map_where_keys_spread_and_only_there():
+    n = 1 << 24
+    assert follows_the_map(normal(n, 11))
+    assert follows_the_map(make("random_bits", (n,), torch.int32, "cuda", seed=12))
+    assert follows_the_map(normal(2 * n, 13).view(8, 1 << 22))
+    assert not follows_the_map(normal(n, 14).sort().values)
+    assert not follows_the_map(normal(n, 15).round())
+    assert not follows_the_map(torch.zeros(n, device="cuda"))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name_of)
