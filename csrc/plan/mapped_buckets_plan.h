@@ -25,10 +25,12 @@ namespace gpusort {
 
 namespace mapped_shapes {
 
-constexpr int kThreads = 512;  // of both partitions
+constexpr int kThreads = 512;  // of the spread
 constexpr int kItems = 16;
 constexpr int kTile = kThreads * kItems;  // records: of the spread, and the most of a tile that is ordered
 constexpr int kBlocksPerSm = 2;
+constexpr int kOrderThreads = 1024;  // of the one block to an SM that orders tiles
+constexpr int kOrderSharedBytes = 222 << 10;
 constexpr BucketShape kBucket = {256, 16};  // twice the mean
 constexpr int kBucketBlocksPerSm = 4;
 constexpr BucketShape kLargeBucket = {512, 16};  // for those that exceed it
@@ -94,7 +96,10 @@ inline MappedBucketsPlan plan_mapped_buckets(const SortProblem& problem, const D
     return plan;
   if (length < (numel < kShortMinNumel ? kMinLength : kShortMinLength) || length > kMaxLength) return plan;
   if (numel < kMinNumel || numel > kMaxNumel) return plan;
-  if (traits.compute_major < 9 || kBlocksPerSm * (kTile * 8 + 28000) > traits.shared_bytes_per_sm) return plan;
+  if (traits.compute_major < 9 || kBlocksPerSm * (kTile * 8 + 28000) > traits.shared_bytes_per_sm ||
+      kOrderSharedBytes > traits.shared_bytes_per_block) {
+    return plan;
+  }
   plan.device = traits;
 
   int bits = 0;

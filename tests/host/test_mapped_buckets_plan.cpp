@@ -95,6 +95,9 @@ void check_reach() {
   DeviceTraits small;
   small.shared_bytes_per_sm = 100 << 10;
   CHECK(!possible(make_problem(4, 1, length), small));
+  small = {};
+  small.shared_bytes_per_block = kOrderSharedBytes - 1;
+  CHECK(!possible(make_problem(4, 1, length), small));
 }
 
 }  // namespace

@@ -39,6 +39,11 @@ cudaError_t launch(int64_t blocks, int threads, int shared_bytes, const MappedAr
 cudaError_t launch_mapped_buckets(const SortProblem& problem, const MappedBucketsPlan& plan, void* workspace, cudaStream_t stream) {
   using namespace mapped_shapes;
   if (!plan.possible) return cudaErrorInvalidValue;
+  if (!waits_on_current_device<order_parts_kernel>()) {  // nor can it copy in bulk
+    RadixPlan alone = plan.radix;
+    alone.cleared_before = false;
+    return launch_radix_sort(problem, alone, workspace, stream);
+  }
   const MappedArguments arguments = make_mapped_arguments(problem, plan, workspace, fresh_sample_seed());
   const int64_t rows = problem.rows, sms = plan.device.sm_count;
   cudaError_t error = launch<clear_tables_kernel, false>(kClearBlocks, kSampleThreads, 0, arguments, stream);
@@ -53,7 +58,7 @@ cudaError_t launch_mapped_buckets(const SortProblem& problem, const MappedBucket
   then([&] { return launch_radix_sort(problem, plan.radix, workspace, stream); });
   constexpr int kBucketBytes = bucket_shared_bytes(4, kBucket.threads, kBucket.items);
   then([&] { return launch<spread_kernel>(kBlocksPerSm * sms, kThreads, sizeof(SpreadShared), arguments, stream); });
-  then([&] { return launch<order_parts_kernel>(kBlocksPerSm * sms, kThreads, sizeof(OrderShared), arguments, stream); });
+  then([&] { return launch<order_parts_kernel>(sms, kOrderThreads, sizeof(OrderShared), arguments, stream); });
   then([&] {
     return launch<mapped_buckets_kernel>(std::min(kBucketBlocksPerSm * sms, plan.buckets(rows)), kBucket.threads, kBucketBytes, arguments,
                                          stream);

@@ -35,10 +35,15 @@ constexpr uint32_t kCountedSamples = 256;     // more of a bin need not be count
 struct SampledMap {
   uint32_t cells;  // shared address: first bin << 16 | bins
 
-  __device__ __forceinline__ uint32_t bin(uint32_t code) const {
-    const uint32_t cell = load_shared(cells + (code >> (30 - mapped_shapes::kCellBits) & ~3u));
+  // In two steps, so that the loads for many codes can be on their way together.
+  __device__ __forceinline__ uint32_t load_cell(uint32_t code) const {
+    return load_shared(cells + (code >> (30 - mapped_shapes::kCellBits) & ~3u));
+  }
+  __device__ __forceinline__ static uint32_t bin(uint32_t code, uint32_t cell) {
     return __umulhi(code << mapped_shapes::kCellBits, cell & 0xffff) + (cell >> 16);
   }
+
+  __device__ __forceinline__ uint32_t bin(uint32_t code) const { return bin(code, load_cell(code)); }
 };
 
 // Loads the map of a row; a barrier must follow.
