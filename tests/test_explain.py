@@ -34,6 +34,17 @@ def test_bytes_and_floor_of_the_radix_sort():
     assert len(gs.explain(on_meta(n), algorithm="radix", kernel="block", digit_bits=4).steps) == 16
 
 
+def test_the_note_says_what_is_decided_on_the_device():
+    def note(n, dtype, **options):
+        return gs.explain(on_meta(n, dtype=dtype), **options).note
+
+    for dtype in (torch.int32, torch.uint64):
+        assert "sorted as bytes" in note(1 << 26, dtype) and "sorted as bytes" not in note(1 << 20, dtype)
+    assert "sorted as bytes" not in note(1 << 26, torch.float32) + note(1 << 26, torch.int64, indices=False)
+    assert "leading digits" in note(1 << 26, torch.float64) and "leading digits" not in note(1 << 26, torch.float32)
+    assert "samples" in note(1 << 24, torch.float32) and "left to the radix sort" in note(1 << 24, torch.float32)
+
+
 def test_rows_are_read_once_and_columns_are_moved():
     rows = gs.explain(on_meta(4096, 1000))
     assert rows.algorithm == "rows" and len(rows.steps) == 1 and rows.bytes_moved == 16 * 4096 * 1000 and rows.workspace_bytes == 0

@@ -252,6 +252,7 @@ inline SortExplanation explain_radix(const SortProblem& problem, const RadixPlan
   result.note = "digits that are the same in all keys are skipped on the device, and sorted input is copied";
   if (plan.high_word_samples > 0)
     result.note += "; where three or four leading digits tell most keys apart, only those are sorted by, and what they leave is mended";
+  if (plan.low_bytes.used) result.note += "; keys that differ in their low byte alone are sorted as bytes";
   for (int pass = 0; pass < plan.passes; ++pass) {
     const bool first = pass == 0, last = pass + 1 == plan.passes;
     const PassKind kind = first ? PassKind::kFirst : last ? PassKind::kLast : PassKind::kMiddle;
