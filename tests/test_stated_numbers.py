@@ -1,5 +1,6 @@
-"""The numbers that docstrings state: memory, passes, which rows are cut. They are read from the docstrings and held against the plan."""
+"""The numbers that docstrings and README state: memory, passes, which rows are cut. They are read from there and held against the plan."""
 
+import pathlib
 import re
 from typing import NamedTuple
 
@@ -17,11 +18,18 @@ def docstring(name):
     return " ".join(getattr(gs, name).__doc__.split())
 
 
-def stated(name, pattern):
-    """The numbers that a docstring has in the places of the pattern's groups."""
-    found = re.search(pattern, docstring(name))
-    assert found, f"the docstring of {name} has no {pattern!r}"
+def numbers_in(text, pattern):
+    """The numbers that a text has in the places of the pattern's groups."""
+    found = re.search(pattern, text)
+    assert found, f"there is no {pattern!r}"
     return [float(number) for number in found.groups()]
+
+
+def stated(name, pattern):
+    return numbers_in(docstring(name), pattern)
+
+
+README = " ".join((pathlib.Path(__file__).resolve().parent.parent / "README.md").read_text().split())
 
 
 LENGTHS = sorted({int(2 ** (k / 8)) for k in range(8, 288)} | {(1 << k) + step for k in range(37) for step in (-1, 0, 1)})
@@ -210,3 +218,9 @@ def test_which_rows_are_cut_twice():
     n = 1 << 24
     assert [cuts(1, n, dtype) for dtype in (torch.int32, torch.uint32, torch.int64, torch.float16)] == [2, 2, 0, 0]
     assert not any(cuts(1, n, **options) for options in (ALONE, PLACES, NARROW, {"device_traits": "a100"}))
+
+
+def test_memory_of_single_rows_in_the_readme():
+    each, megabytes = numbers_in(README, r"take ([\d.]+) extra bytes an element of 32 bits \(([\d.]+) MB at 2\^15\)")
+    taken = {k: gs.explain(on_meta(1 << k)).workspace_bytes for k in range(13, 19)}
+    assert all(round(taken[k] / (1 << k), 1) == each for k in taken) and round(taken[15] / 1e6, 2) == megabytes
