@@ -93,11 +93,22 @@ def test_int64_sort_takes_twelve_bytes_an_element(n):
 
 
 @pytest.mark.parametrize("n", [2**24, 2**24 + 1, 2**26])
-def test_int32_indices_take_sixteen_bytes_an_element(n):
-    """They are too small to serve as a buffer of records: 24 bytes with the results, torch 32."""
-    tables = n // 8 + 2**22  # two look-back tables: 2 KiB for each tile of 16384
+def test_int32_indices_take_eight_bytes_an_element_and_tables(n):
+    """The other buffer of records lies in both results, but for an odd one; without values half of it does."""
+    tables = n // 8 + 2**12  # two look-back tables: 2 KiB for each tile of 16384
     x = make("uniform", n, torch.float32, "cuda")
-    assert extra_bytes(lambda: gs.sort(x, index_dtype=torch.int32)) <= 16 * n + tables
+    for descending in (False, True):
+        assert requested_bytes(lambda: gs.sort(x, descending=descending, index_dtype=torch.int32)) <= 8 * n + tables
+        assert requested_bytes(lambda: gs.argsort(x, descending=descending, index_dtype=torch.int32)) <= 12 * n + tables
+
+
+@pytest.mark.parametrize("n", [2**13, 2**16, 2**18 - 1, 2**18])
+def test_a_sort_in_one_launch_takes_its_words(n):
+    """Samples and tables lie in the results. In the workspace: a word to an element, and to each tile."""
+    for dtype in (torch.uint8, torch.float16, torch.float32):
+        x = make("uniform", n, dtype, "cuda")
+        for call in (lambda: gs.sort(x), lambda: gs.argsort(x), lambda: gs.sort(x, index_dtype=torch.int32)):
+            assert requested_bytes(call) <= 8 * n + 2**12
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@
 // Memory, per element (the budget beyond the outputs: 8 bytes for 32-bit keys, 12 for 64-bit keys, with int64 indices):
 //   a record is key and 32-bit index; two record buffers are needed as soon as there are three digits. One of them lies in the workspace.
 //   The other is made of the outputs, which nobody reads before the last slot writes them: 8-byte records fit the int64 indices, 64-bit
-//   keys and their indices fit both. The last slot always reads the workspace buffer, so it never overwrites what it reads. Where the
-//   outputs are too small (int32 indices, or no values wanted for 64-bit keys) the missing part is added to the workspace.
+//   keys and their indices fit both. The last slot always reads the workspace buffer, so it never overwrites what it reads. Where
+//   no values are wanted for 64-bit keys these lie in the workspace too. 32-bit keys with int32 indices: their records take the memory of
+//   both outputs, in pieces (record_pieces.h); half of them lies in the workspace where no values are wanted.
 //   Control words, bins and look-back tables (a few bytes for a hundred elements) borrow memory of the int64 indices, whose upper halves
 //   are zero and so of no use before the end (cuda/radix/borrowed_indices.cuh). Where they can not, they lie before the records in the
 //   workspace.
@@ -21,6 +22,7 @@
 #include "byte_sort_plan.h"
 #include "counting_plan.h"
 #include "half_sort_plan.h"
+#include "record_pieces.h"
 #include "sort_problem.h"
 
 namespace gpusort {
@@ -149,7 +151,8 @@ struct RadixPlan {
   // Byte offsets into the workspace, each a multiple of 256.
   int64_t records_offset = -1;         // records of the workspace buffer (64-bit and wide keys: keys alone)
   int64_t record_indices_offset = -1;  // their indices where they are kept apart
-  int64_t second_records_offset = -1;  // records (or keys alone) of the other buffer where the outputs can not hold them
+  int64_t second_records_offset = -1;  // keys of the other buffer where the outputs can not hold them, or of its records the last piece
+  bool in_pieces = false;              // the other buffer: record_pieces.h
   int64_t workspace_bytes = 0;
 
   // Is there a sort of its own for these keys?
@@ -313,7 +316,9 @@ inline RadixPlan plan_radix_sort(const SortProblem& problem, const DeviceTraits&
     // Wide sorts bounce between the workspace and the outputs from the second digit on; the others from the third.
     if (plan.passes >= 3 || plan.wide) {
       if (plan.indexed && !apart) {
-        if (problem.index_bytes < 8) plan.second_records_offset = slicer.take(numel * record_bytes);
+        plan.in_pieces = problem.index_bytes < 8;
+        if (plan.in_pieces)
+          plan.second_records_offset = slicer.take(most_records_left(numel, problem.keys_out != nullptr) * kPieceRecordBytes);
       } else if (problem.keys_out == nullptr) {
         plan.second_records_offset = slicer.take(numel * record_bytes);
       }

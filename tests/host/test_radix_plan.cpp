@@ -41,8 +41,10 @@ void check_layout(const SortProblem& problem, const RadixPlan& plan) {
                          {plan.bins_offset, problem.rows * plan.passes * 256 * word},
                          {plan.look_back_offset[0], plan.look_back_words * word},
                          {plan.look_back_offset[1], plan.look_back_words * word}};
+  CHECK(plan.in_pieces == (problem.key.bytes == 4 && plan.indexed && problem.index_bytes == 4 && plan.passes >= 3 && !plan.wide));
+  const int64_t second = plan.in_pieces ? most_records_left(numel, problem.keys_out != nullptr) : numel;
   const Slices records = {
-      {plan.records_offset, numel * record}, {plan.record_indices_offset, numel * word}, {plan.second_records_offset, numel * record}};
+      {plan.records_offset, numel * record}, {plan.record_indices_offset, numel * word}, {plan.second_records_offset, second * record}};
   const int64_t table_bytes = check_slices(tables);
   if (plan.borrowed_begin < 0) {
     Slices all = tables;
@@ -282,7 +284,8 @@ void check_budget() {
   CHECK(extra(2, true, 0) <= 2 + kTables);
   CHECK(extra(4, true, 0) <= 4 + kTables);
   CHECK(extra(8, true, 0) <= 8 + kTables);
-  CHECK(extra(4, true, 4) <= 16 + kTables);
+  CHECK(extra(4, true, 4) <= 8 + kTables);
+  CHECK(extra(4, false, 4) <= 12 + kTables);
 }
 
 void check_windows() {

@@ -270,6 +270,22 @@ __device__ __forceinline__ void wait_for_step(uint32_t* written_tiles, uint32_t 
 }
 
 template <class Policy, bool kExact>
+__device__ __forceinline__ void write_records(const PassArguments<typename Policy::Key>& arguments, const PassRole& role, uint32_t shared) {
+  if constexpr (Policy::kOnlyTarget >= 0) {
+    if (role.target != Policy::kOnlyTarget) return;
+    using Only = std::conditional_t<Policy::kOnlyTarget == kBufferInPieces, ToPieces<Policy>, FromPieces<Policy>>;
+    BlockOf<Only, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+  } else if constexpr (Policy::kInPieces) {
+    if (role.target == kBufferInPieces)
+      BlockOf<ToPieces<Policy>, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+    else
+      BlockOf<FromPieces<Policy>, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+  } else {
+    BlockOf<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+  }
+}
+
+template <class Policy, bool kExact>
 __device__ __forceinline__ void write_outputs(const PassArguments<typename Policy::Key>& arguments, const PassRole& role, uint32_t shared) {
   if constexpr (Policy::kIndexed) {
     if (arguments.keys_out != nullptr && arguments.index_bytes == 8) {
@@ -298,7 +314,7 @@ __global__ __launch_bounds__(Policy::kShape.threads,
     }
   } else if constexpr (Policy::kKind == PassKind::kMiddle) {
     const PassRole role = pass_role(arguments.control, PassKind::kMiddle, arguments.middle_slot, arguments.passes);
-    if (role.active) BlockOf<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+    if (role.active) write_records<Policy, kExact>(arguments, role, shared);
   } else {
     const PassRole role = pass_role(arguments.control, Policy::kKind, 0, arguments.passes, Policy::kLastTakesAll, spacing);
     if (!role.active) return;
@@ -310,7 +326,7 @@ __global__ __launch_bounds__(Policy::kShape.threads,
       }
     }
     if constexpr (!kLast && Policy::kLastTakesAll) {
-      BlockOf<Policy, kExact, StepOutputs::kRecords>(arguments, role, shared).run();
+      write_records<Policy, kExact>(arguments, role, shared);
     } else {
       if constexpr (!kLast && sizeof(typename Policy::Key) > 1) {
         if (!role.final) {

@@ -10,6 +10,7 @@
 #include "../../core/key_codec.h"
 #include "../../core/key_order.h"
 #include "../../plan/radix_plan.h"
+#include "../../plan/record_pieces.h"
 #include "digit_histogram.h"
 
 namespace gpusort {
@@ -59,6 +60,8 @@ struct PassArguments {
   int window_bits = 0;
   bool may_use_low_words = false;  // 64-bit integers, sorted by all bits: both forms are launched, see radix_control.cuh
   bool low_words = false;          // this is the form that sorts low words alone
+  RecordPieces pieces;             // of records[1], for launch_pass_in_pieces
+  PieceTiles piece_tiles[2];       // of the tiles of this slot
 
   // Are kernels set up while the one before ends (dependent_launch.cuh)? Measured for 32-bit keys with indices alone. H200, 2^26 float32
   // 1675 us with and 1686 without, 2^24 506 and 514; but 2^22 in a graph 161 and 156.
@@ -90,6 +93,10 @@ template <>
 cudaError_t launch_pass<uint32_t, false>(PassKind, TileClass, const PassArguments<uint32_t>&, int, cudaStream_t);
 template <>
 cudaError_t launch_pass<uint64_t, false>(PassKind, TileClass, const PassArguments<uint64_t>&, int, cudaStream_t);
+
+// The first or the middle slots of 32-bit keys with indices, the second buffer of which lies in pieces.
+cudaError_t launch_pass_in_pieces(PassKind kind, TileClass tile_class, const PassArguments<uint32_t>& arguments, int grid,
+                                  cudaStream_t stream);
 
 // The same for the low words of 64-bit keys; keys_in and keys_out point to the 64-bit keys.
 template <bool kIndexed>

@@ -29,6 +29,19 @@ cudaError_t launch_policy(const PassArguments<typename Policy::Key>& arguments, 
     return cudaSuccess;  // byte_runs.h writes what the histogram counted
 }
 
+// All middle slots.
+template <class Policy>
+cudaError_t launch_one_by_one(const PassArguments<typename Policy::Key>& arguments, int grid, cudaStream_t stream) {
+  const int slots = arguments.low_words ? 2 : arguments.passes - 2;  // low words have four digits
+  for (int slot = 1; slot <= slots; ++slot) {
+    PassArguments<typename Policy::Key> one = arguments;
+    one.middle_slot = slot;
+    const cudaError_t error = launch_policy<Policy>(one, grid, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
 template <class Key, bool kIndexed, TileClass kClass, int kPermutePeriod>
 cudaError_t launch_kind(PassKind kind, const PassArguments<Key>& arguments, int grid, cudaStream_t stream) {
   if constexpr (sizeof(Key) >= 2) {
@@ -38,15 +51,10 @@ cudaError_t launch_kind(PassKind kind, const PassArguments<Key>& arguments, int 
   if constexpr (sizeof(Key) >= 4) {
     if (kind == PassKind::kMiddle) {
       using Policy = PassPolicy<Key, kIndexed, PassKind::kMiddle, kClass, kPermutePeriod>;
-      if constexpr (kMiddleSlotsInOneLaunch<Key, kIndexed>) return launch_policy<Policy>(arguments, grid, stream);
-      const int slots = arguments.low_words ? 2 : arguments.passes - 2;  // low words have four digits
-      for (int slot = 1; slot <= slots; ++slot) {
-        PassArguments<Key> one = arguments;
-        one.middle_slot = slot;
-        const cudaError_t error = launch_policy<Policy>(one, grid, stream);
-        if (error != cudaSuccess) return error;
-      }
-      return cudaSuccess;
+      if constexpr (kMiddleSlotsInOneLaunch<Key, kIndexed>)
+        return launch_policy<Policy>(arguments, grid, stream);
+      else
+        return launch_one_by_one<Policy>(arguments, grid, stream);
     }
   }
   return launch_policy<PassPolicy<Key, kIndexed, PassKind::kFirst, kClass, kPermutePeriod>>(arguments, grid, stream);

@@ -46,6 +46,7 @@ struct PlacedBlock : PlacedTile<Policy, kOutputs> {
   using Base::place_counts;
   using Base::place_of;
   using Base::prefetch;
+  using Base::read_from_one_piece;
   using Base::role;
   using Base::scatter_records;
   using Base::shared;
@@ -74,6 +75,7 @@ struct PlacedBlock : PlacedTile<Policy, kOutputs> {
                                                                                         : 4;
   static constexpr uint32_t kRoundItems = kThreads + (kThreads >> kPadShift);
   static_assert(kThreads % (1 << kPadShift) == 0, "rounds are alike");
+  static_assert(kThreads >= kMostTailRecords, "they lie in the last round");
   // Keys alone are in order after the first step, whatever their order inside the bins.
   static constexpr bool kVerified = kIndexed || !kFromKeys;
   static constexpr bool kToRecords = kOutputs == StepOutputs::kRecords;
@@ -86,6 +88,7 @@ struct PlacedBlock : PlacedTile<Policy, kOutputs> {
     uint64_t indices;
     uint32_t high;            // kWithHighWord
     uint32_t borrowed_begin;  // kMayBorrow
+    PiecesInRow pieces;       // Policy::kToPieces
   };
   static constexpr bool kRecordOfPair = kToRecords && Record::kPair;
   using Stored = std::conditional_t<kWithHighWord || k64 || kRecordOfPair, uint2, uint32_t>;
@@ -105,6 +108,7 @@ struct PlacedBlock : PlacedTile<Policy, kOutputs> {
     asm("" : "+l"(target.indices));
     if constexpr (kWithHighWord) target.high = high_word(place);
     if constexpr (kMayBorrow) target.borrowed_begin = borrowed_begin_in_row(arguments, place.row_start);
+    if constexpr (Policy::kToPieces) target.pieces = pieces_in_row(arguments, place.row_start);
     return target;
   }
 
@@ -221,7 +225,12 @@ struct PlacedBlock : PlacedTile<Policy, kOutputs> {
 #pragma unroll
     for (int k = 0; k < kBatch; ++k) {
       const uint32_t position = offset[k] + thread + (first_round + k) * kThreads;
-      if (keys_wanted) store_record(target.keys + static_cast<uint64_t>(position) * kStoredBytes, stored(word[k], target.high));
+      if constexpr (Policy::kToPieces)
+        store_record(first_round + k + 1 < kItems ? address_of_record<1>(arguments, target.pieces, target.keys, position)
+                                                  : address_of_record<2>(arguments, target.pieces, target.keys, position),
+                     stored(word[k], target.high));
+      else if (keys_wanted)
+        store_record(target.keys + static_cast<uint64_t>(position) * kStoredBytes, stored(word[k], target.high));
       if constexpr (kIndexed && (!kToRecords || kSplit)) store_index(target, position, index[k]);
     }
     return wrong;
@@ -324,7 +333,7 @@ struct PlacedBlock : PlacedTile<Policy, kOutputs> {
       tile = warp_uniform(load_shared(shared + kNextTile));
       const bool more = tile < arguments.tiles;
       const TilePlace next = place_of(more ? tile : 0);
-      const bool load = more && next.full() && place.full();
+      const bool load = more && next.full() && place.full() && read_from_one_piece(next);
       const bool wrong = place.full() ? write_full(place, source_of(next), load) : write_ragged(place);
       if (more && !load) load_and_count(next);
       if (__syncthreads_or(wrong)) mend(place);

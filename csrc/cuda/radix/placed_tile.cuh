@@ -102,6 +102,7 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
   using Base::lane;
   using Base::load_group;
   using Base::own;
+  using Base::read_from_one_piece;
   using Base::role;
   using Base::shared;
   using Base::thread;
@@ -147,6 +148,7 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
     const uint64_t first = place.row_start + place.first + own;
     const void* records = kFromKeys ? arguments.keys_in : arguments.records[role.source];
     Source source = {reinterpret_cast<uint64_t>(records) + first * kLoadedBytes, 0};
+    if constexpr (Policy::kFromPieces) source.records += gap_before_tile(arguments, place.tile);
     asm("" : "+l"(source.records));
     if constexpr (kSplit && !kFromKeys) {
       source.indices = reinterpret_cast<uint64_t>(arguments.record_indices[role.source] + first);
@@ -206,7 +208,7 @@ struct PlacedTile : OnesweepBlock<Policy, false, kOutputs> {
 
   // The whole tile at once.
   __device__ __forceinline__ void load_and_count(const TilePlace& place) {
-    if (place.full()) {
+    if (place.full() && read_from_one_piece(place)) {
       const Source source = source_of(place);
 #pragma unroll
       for (int group = 0; group < kGroups; ++group) load_full_group(source, group);

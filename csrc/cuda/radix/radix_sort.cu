@@ -127,8 +127,16 @@ cudaError_t launch_slots(PassArguments<Key>& arguments, PassArguments<Key>& midd
     set_tiles(arguments, plan.tiles_per_row[static_cast<int>(kind)]);
     if (kind == PassKind::kMiddle) middle = arguments;
     const int grid = plan.grid[static_cast<int>(kind)];
-    const cudaError_t error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
-                                           : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
+    cudaError_t error = cudaSuccess;
+    if constexpr (sizeof(Key) == 4) {
+      if (plan.in_pieces && kind != PassKind::kLast) {
+        error = launch_pass_in_pieces(kind, plan.tile_class, arguments, grid, stream);
+        if (error != cudaSuccess) return error;
+        continue;
+      }
+    }
+    error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
+                         : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
@@ -209,6 +217,12 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
                          : pairs                         ? problem.indices_out
                                                          : problem.keys_out;
   arguments.record_indices[1] = static_cast<uint32_t*>(problem.indices_out);
+  if (plan.in_pieces) {
+    arguments.pieces =
+        make_record_pieces(problem.numel(), reinterpret_cast<uint64_t>(problem.keys_out), reinterpret_cast<uint64_t>(problem.indices_out),
+                           reinterpret_cast<uint64_t>(arguments.records[1]));
+    arguments.records[1] = reinterpret_cast<void*>(arguments.pieces.base);
+  }
   void* tables = tables_of(problem, plan, workspace);
   arguments.control = slice<RadixControl>(tables, plan.control_offset);
   arguments.bins = slice<uint32_t>(tables, plan.bins_offset);

@@ -11,6 +11,7 @@
 #include "borrowed_indices.cuh"
 #include "pass_arguments.h"
 #include "radix_control.cuh"
+#include "record_places.cuh"
 #include "staged_record.cuh"
 #include "tile_ranks.cuh"
 
@@ -30,6 +31,23 @@ struct PassPolicy {
   static constexpr int kPermutePeriod = kPermutePeriod_;
   static constexpr bool kLastTakesAll = last_slot_takes_all(sizeof(Key), kIndexed);
   static constexpr uint32_t kKeyWords = 1;  // keys_in and keys_out lie so many words of their size apart
+  // The second record buffer lies in pieces (record_places.cuh). It is read from, or written to.
+  static constexpr bool kInPieces = false, kFromPieces = false, kToPieces = false;
+  static constexpr int kOnlyTarget = -1;  // the slot leaves where it would write another record buffer. -1: it takes all
+};
+
+template <PassKind kKind_, TileClass kClass_, int kOnlyTarget_ = -1>
+struct PolicyInPieces : PassPolicy<uint32_t, true, kKind_, kClass_> {
+  static constexpr bool kInPieces = true;
+  static constexpr int kOnlyTarget = kOnlyTarget_;
+};
+template <class Policy>
+struct FromPieces : Policy {
+  static constexpr bool kFromPieces = !Policy::kFromKeys;
+};
+template <class Policy>
+struct ToPieces : Policy {
+  static constexpr bool kToPieces = true;
 };
 
 // The one step there is: from the keys to the outputs, with the tiles of the last slot.
@@ -112,7 +130,8 @@ struct RankedTile {
   struct TilePlace {
     uint64_t row_start;  // of the row, in items
     uint32_t row;
-    uint32_t number;  // of the tile, in its row
+    uint32_t tile;    // its number over all rows
+    uint32_t number;  // in its row
     uint32_t first;   // position in the row
     uint32_t items;
     __device__ __forceinline__ bool full() const { return items == kTileItems; }
@@ -149,6 +168,7 @@ struct RankedTile {
 
   __device__ __forceinline__ TilePlace place_of(uint32_t tile) const {
     TilePlace place;
+    place.tile = tile;
     place.row = arguments.rows == 1 ? 0 : tile / arguments.tiles_per_row;
     place.number = tile - place.row * arguments.tiles_per_row;
     place.first = place.number * kTileItems;
@@ -167,7 +187,10 @@ struct RankedTile {
         input[item] = arguments.keys_in[position * Policy::kKeyWords];
     } else {
       const void* records = arguments.records[role.source];
-      if constexpr (kIndexed || k64)
+      if constexpr (Policy::kFromPieces)
+        input[item] = *reinterpret_cast<const uint2*>(reinterpret_cast<uint64_t>(records) + position * kPieceRecordBytes +
+                                                      gap_before(arguments, position));
+      else if constexpr (kIndexed || k64)
         input[item] = static_cast<const uint2*>(records)[position];
       else
         input[item] = static_cast<const Key*>(records)[position];
@@ -194,15 +217,22 @@ struct RankedTile {
     }
   }
 
+  __device__ __forceinline__ bool read_from_one_piece(const TilePlace& place) const {
+    if constexpr (Policy::kFromPieces) return tile_in_one_piece(arguments, place.tile);
+    return true;
+  }
+
   // Brings a tile into L2 while this one is scanned and scattered. One thread calls.
   __device__ __forceinline__ void prefetch(uint32_t tile) const {
 #if __CUDA_ARCH__ >= 900
     const TilePlace place = place_of(tile);
+    if (!read_from_one_piece(place)) return;
     constexpr uint32_t kBytes = kFromKeys ? sizeof(Key) * Policy::kKeyWords : kIndexed && !k64 ? 8 : sizeof(Key);
     constexpr uint32_t kStep = 16384;
     const char* base =
         kFromKeys ? reinterpret_cast<const char*>(arguments.keys_in) : static_cast<const char*>(arguments.records[role.source]);
-    const uint64_t start = reinterpret_cast<uint64_t>(base) + (place.row_start + place.first) * kBytes;
+    uint64_t start = reinterpret_cast<uint64_t>(base) + (place.row_start + place.first) * kBytes;
+    if constexpr (Policy::kFromPieces) start += gap_before_tile(arguments, tile);
     const uint64_t end = start + static_cast<uint64_t>(place.items) * kBytes & ~uint64_t{15};
     for (uint64_t at = start & ~uint64_t{15}; at < end; at += kStep) {
       const uint32_t bytes = static_cast<uint32_t>(min(end - at, uint64_t{kStep}));

@@ -223,7 +223,15 @@ struct StagedTile : RankedTile<Policy, kExact> {
   template <bool kWhole, int kCount>
   __device__ __forceinline__ void store_records(const TilePlace& place, int first_round, const StagedGroup<kCount>& staged) const {
     void* records = arguments.records[role.target];
-    if constexpr (kIndexed && !k64) {
+    if constexpr (Policy::kToPieces) {
+      const PiecesInRow pieces = pieces_in_row(arguments, place.row_start);
+      const uint64_t row = reinterpret_cast<uint64_t>(row_of(static_cast<uint2*>(records), place));
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) {
+        if (!written<kWhole>(place, first_round + k)) continue;
+        store_global(reinterpret_cast<uint2*>(address_of_record<2>(arguments, pieces, row, staged.offset[k])), staged.word[k]);
+      }
+    } else if constexpr (kIndexed && !k64) {
       uint2* row = row_of(static_cast<uint2*>(records), place);
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
