@@ -6,13 +6,19 @@
 // makes a counter reach 2^15 moves as much to global memory before the next barrier. So a counter is below 2^15 at every barrier and below
 // 2^16 between them.
 //
-// Vectors that hold zeros or NaNs of floats are listed on the way, until there are too many. To find out whether one does costs one
-// instruction for two keys, and none of the integer units, which have enough to do: in the arithmetic of their own type, infinity times
-// keys stays infinite unless one of them is zero or no number.
+// The limits are the atomics, 32 of which take shared memory about 7 clocks, and the integer units. So both keys of a word are treated
+// together where that goes, multiplications stand in for shifts, and what is rare is kept in loops of its own; and what must be known of a
+// tile before its first atomics is found out while those of the tile before are under way (H200, 2^26 keys: 57 us instead of 62).
+//
+// Vectors that hold zeros or NaNs of floats are listed, until there are too many. To find out whether one does costs one instruction for
+// two keys, and none of the integer units: in the arithmetic of their own type, infinity times keys stays infinite unless one of them is
+// zero or no number. It is done before a barrier, where most warps wait in any case. What was found is kept as bits and listed after the
+// last tile: a place in the list would come behind the atomics of all warps, and the block would wait for the warp that asked for it.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include "../primitives/block_scan.cuh"
 #include "../primitives/shared_memory.cuh"
 #include "counting_arguments.h"
 
@@ -24,6 +30,10 @@ static_assert(kCountTileVectors * kKeysPerVector <= kTopOfCounter, "see the file
 // Of 32 keys at least so many are equal to the first, or to the first that differs from it: then atomics on one counter, which are served
 // one lane at a time, cost more than ballots.
 constexpr int kManyEqual = 10;
+// Vectors that are to be listed are noted as bits of 64, kCountBatch for each tile.
+constexpr uint32_t kNotedTiles = 64 / kCountBatch;
+// Where so many threads of a warp have zeros or NaNs in a tile, they are listed at once: the list will soon be full.
+constexpr int kManyNoted = 8;
 
 struct CountArguments {
   KeyShares shares;
@@ -56,17 +66,19 @@ __device__ __forceinline__ void multiply(uint32_t& product, uint32_t two) {
     asm("fma.rn.bf16x2 %0, %0, %1, %2;" : "+r"(product) : "r"(two), "r"(0x80008000));
 }
 
-// Are there zeros or NaNs? One product after the other: four side by side were no faster (H200).
-template <KeyFormat kFormat, int kVectors>
-__device__ __forceinline__ bool has_special(const uint4 (&vectors)[kVectors]) {
+// Of infinity and a vector's keys, for even and for odd ones.
+template <KeyFormat kFormat>
+__device__ __forceinline__ uint32_t product_of(const uint4& vector) {
   uint32_t product = kInfinities<kFormat>;
-#pragma unroll
-  for (const uint4& vector : vectors) {
-    multiply<kFormat>(product, vector.x);
-    multiply<kFormat>(product, vector.y);
-    multiply<kFormat>(product, vector.z);
-    multiply<kFormat>(product, vector.w);
-  }
+  multiply<kFormat>(product, vector.x);
+  multiply<kFormat>(product, vector.y);
+  multiply<kFormat>(product, vector.z);
+  multiply<kFormat>(product, vector.w);
+  return product;
+}
+// Are there zeros or NaNs among the keys of a product, or of a product of such products?
+template <KeyFormat kFormat>
+__device__ __forceinline__ bool tells_special(uint32_t product) {
   return (product & 0x7fff7fff) != kInfinities<kFormat>;
 }
 
@@ -91,6 +103,12 @@ struct KeyCounters {
 
   __device__ __forceinline__ uint32_t address(uint32_t pattern) const { return shared + counter_word(pattern) * 4; }
   __device__ __forceinline__ static uint32_t increment(uint32_t pattern) { return 1u << (pattern >> 11 & 16); }
+  // The same for a key's sign bit. A multiplication, which ptxas would turn into shifts.
+  __device__ __forceinline__ static uint32_t increment_of_sign(uint32_t sign) {
+    uint32_t step;
+    asm("mad.lo.u32 %0, %1, 0xffff, 1;" : "=r"(step) : "r"(sign));
+    return step;
+  }
   // Zero, or no number.
   __device__ __forceinline__ bool special(uint32_t pattern) const { return (pattern & 0x7fff) - 1 >= arguments.findings.infinity; }
 
@@ -111,20 +129,40 @@ struct KeyCounters {
     return i % 2 == 0 ? word & 0xffff : word >> 16;
   }
 
+  __device__ __forceinline__ static uint32_t any_pattern(const uint4& vector, int i) {
+    const uint32_t word = i < 4 ? i < 2 ? vector.x : vector.y : i < 6 ? vector.z : vector.w;
+    return (word >> (i % 2 * 16)) & 0xffff;
+  }
+
+  // Those keys of a vector that have made their counters reach the top. Rolled, since it is rare.
+  __device__ __forceinline__ void move_tops(const uint4& vector, const uint32_t (&top)[kKeysPerVector]) const {
+    uint32_t keys = 0;
+#pragma unroll
+    for (int i = 0; i < kKeysPerVector; ++i) keys |= (top[i] != 0 ? 1u : 0u) << i;
+#pragma unroll 1
+    for (; keys != 0; keys &= keys - 1) move_top(any_pattern(vector, __ffs(static_cast<int>(keys)) - 1));
+  }
+
   // Each lane its own keys.
   __device__ __forceinline__ void add_vector(const uint4& vector) const {
+    const uint32_t twos[4] = {vector.x, vector.y, vector.z, vector.w};
+    uint32_t before[kKeysPerVector], high = 0;
+#pragma unroll
+    for (int i = 0; i < kKeysPerVector / 2; ++i) {
+      const uint32_t two = twos[i];
+      const uint32_t words = (two ^ (two >> 5 & 0x001f001f)) & 0x7fff7fff;  // counter_word() of both
+      before[2 * i] = fetch_add_shared(shared + (words & 0xffff) * 4, increment_of_sign((two << 16) >> 31));
+      before[2 * i + 1] = fetch_add_shared(shared + (words >> 16) * 4, increment_of_sign(two >> 31));
+      high |= before[2 * i] | before[2 * i + 1];
+    }
+    if ((high & (kTopOfCounter << 15 | kTopOfCounter >> 1)) == 0) return;  // none was half way up
     uint32_t top[kKeysPerVector], any = 0;
 #pragma unroll
     for (int i = 0; i < kKeysPerVector; ++i) {
-      const uint32_t key = pattern(vector, i);
-      top[i] = reached_top(fetch_add_shared(address(key), increment(key)), increment(key));
+      top[i] = reached_top(before[i], increment(pattern(vector, i)));
       any |= top[i];
     }
-    if (any == 0) return;
-#pragma unroll
-    for (int i = 0; i < kKeysPerVector; ++i) {
-      if (top[i] != 0) move_top(pattern(vector, i));
-    }
+    if (any != 0) move_tops(vector, top);
   }
 
   // All lanes of a warp: many of their keys are equal.
@@ -136,6 +174,7 @@ struct KeyCounters {
       if (lane == 0) add(twice, 32 * kKeysPerVector);
       return;
     }
+    uint32_t top[kKeysPerVector], any = 0;
 #pragma unroll
     for (int i = 0; i < kKeysPerVector; ++i) {
       const uint32_t key = pattern(vector, i);
@@ -145,34 +184,32 @@ struct KeyCounters {
       const uint32_t second = __shfl_sync(~0u, key, rest == 0 ? 0 : __ffs(rest) - 1);
       const uint32_t same_as_second = __ballot_sync(~0u, key == second);
       const uint32_t group = key == first ? same : key == second ? same_as_second : 1u << lane;
-      if ((group & lanes_below()) == 0) add(key, __popc(group));
+      top[i] = 0;
+      if ((group & lanes_below()) == 0) {
+        const uint32_t step = increment(key) * __popc(group);
+        top[i] = reached_top(fetch_add_shared(address(key), step), step);
+      }
+      any |= top[i];
     }
+    if (any != 0) move_tops(vector, top);
   }
 
-  // All lanes of a warp: lists the vectors that `special` has bits for, `number` and those that follow kCountThreads apart, if there is
-  // room. Returns whether the list is full.
-  template <int kVectors>
-  __device__ __forceinline__ bool list_vectors(uint32_t special, uint32_t number) const {
+  // All lanes of a warp: lists the vectors that are noted, if there is room. `number`: the thread's first. Returns whether the list is
+  // full.
+  __device__ __forceinline__ bool list_noted(uint64_t noted, uint32_t number) const {
     const ClassFindings& findings = arguments.findings;
-    uint32_t lanes[kVectors], total = 0;
-#pragma unroll
-    for (int b = 0; b < kVectors; ++b) {
-      lanes[b] = __ballot_sync(~0u, special >> b & 1);
-      total += __popc(lanes[b]);
-    }
+    const uint32_t own = __popcll(noted), inclusive = warp_inclusive_scan(own), total = __shfl_sync(~0u, inclusive, 31);
+    if (total == 0) return false;
     uint32_t slot = 0;
     if (threadIdx.x % 32 == 0) slot = atomicAdd(&classes.listed, total);
     slot = __shfl_sync(~0u, slot, 0);
-    const bool full = slot + total > findings.capacity;
-    if (slot >= findings.capacity) return full;
     uint32_t* list = findings.lists + blockIdx.x * findings.capacity;
-#pragma unroll
-    for (int b = 0; b < kVectors; ++b) {
-      const uint32_t own = slot + __popc(lanes[b] & lanes_below());
-      if ((special >> b & 1) != 0 && own < findings.capacity) list[own] = number + b * kCountThreads;
-      slot += __popc(lanes[b]);
+#pragma unroll 1
+    for (uint32_t at = slot + inclusive - own; noted != 0 && at < findings.capacity; ++at, noted &= noted - 1) {
+      const uint32_t bit = __ffsll(static_cast<long long>(noted)) - 1;
+      list[at] = number + bit * kCountThreads;
     }
-    return full;
+    return slot + total > findings.capacity;
   }
 
   // Head and tail: fewer than 8 keys. All threads call; between two barriers.
@@ -188,6 +225,10 @@ __device__ __forceinline__ bool many_equal(uint32_t key) {
   const uint32_t rest = ~same;
   const uint32_t same_as_second = __ballot_sync(~0u, key == __shfl_sync(~0u, key, rest == 0 ? 0 : __ffs(rest) - 1));
   return max(__popc(same), __popc(same_as_second)) >= kManyEqual;
+}
+
+__device__ __forceinline__ bool many_equal(const uint4 (&tile)[kCountBatch]) {
+  return many_equal(tile[0].x & 0xffff) || many_equal(tile[kCountBatch - 1].w >> 16);
 }
 
 template <KeyFormat kFormat>
@@ -216,36 +257,60 @@ __global__ void __launch_bounds__(kCountThreads, 1) count_patterns_kernel(const 
   if (thread == 0) classes = ClassWords{0, {0, 0}};
   __syncthreads();
   bool full = false;  // the list, as far as this warp knows
+  uint64_t noted = 0;
+  uint32_t noted_tiles = 0;
+  auto list_noted = [&](uint32_t end_of_tiles) {
+    if (!full) full = block.list_noted(noted, end_of_tiles - noted_tiles * kCountTileVectors + thread);
+    noted = 0;
+    noted_tiles = 0;
+  };
   if (blockIdx.x == 0 && shares.head != 0) {
     block.add_single(0, shares.head);
     __syncthreads();
   }
+  bool equal = first + kCountTileVectors <= end && many_equal(next);
   for (; first + kCountTileVectors <= end; first += kCountTileVectors) {
     uint4 tile[kCountBatch];
 #pragma unroll
     for (int b = 0; b < kCountBatch; ++b) tile[b] = next[b];
     load(first + kCountTileVectors);
     if constexpr (kFloats) {
-      // First of all, so that other warps have enough to do meanwhile.
-      if (!full && __any_sync(~0u, has_special<kFormat>(tile))) {
-        uint32_t special = 0;
+      uint32_t products[kCountBatch], special = 0;
 #pragma unroll
-        for (int b = 0; b < kCountBatch; ++b) special |= (has_special<kFormat, 1>({tile[b]}) ? 1u : 0u) << b;
-        full = block.template list_vectors<kCountBatch>(special, first + thread);
+      for (int b = 0; b < kCountBatch; ++b) products[b] = product_of<kFormat>(tile[b]);
+      uint32_t product = products[0];
+#pragma unroll
+      for (int b = 1; b < kCountBatch; ++b) multiply<kFormat>(product, products[b]);
+      const int lanes = __popc(__ballot_sync(~0u, tells_special<kFormat>(product)));
+      if (lanes != 0) {
+#pragma unroll
+        for (int b = 0; b < kCountBatch; ++b) special |= (tells_special<kFormat>(products[b]) ? 1u : 0u) << b;
+        noted |= static_cast<uint64_t>(special) << noted_tiles * kCountBatch;
       }
+      if (++noted_tiles == kNotedTiles || lanes >= kManyNoted) list_noted(first + kCountTileVectors);
     }
-    if (many_equal(tile[0].x & 0xffff) || many_equal(tile[kCountBatch - 1].w >> 16)) {
+    __syncthreads();  // see the file's header
+    if (equal) {
+#pragma unroll 1
+      for (int b = 0; b < kCountBatch; ++b) {  // rolled, as it is long: the registers go round
+        block.add_equal_vectors(tile[0]);
 #pragma unroll
-      for (int b = 0; b < kCountBatch; ++b) block.add_equal_vectors(tile[b]);
+        for (int k = 1; k < kCountBatch; ++k) tile[k - 1] = tile[k];
+      }
+      equal = many_equal(next);
     } else {
 #pragma unroll
-      for (int b = 0; b < kCountBatch; ++b) block.add_vector(tile[b]);
+      for (int b = 0; b < kCountBatch; ++b) {
+        if (b == kCountBatch - 1) equal = many_equal(next);
+        block.add_vector(tile[b]);
+      }
     }
-    __syncthreads();
   }
+  __syncthreads();
   // The rest of the share: less than a tile, one vector of each thread at a time. Warps count whole rounds together.
+  const uint32_t rest = first;
 #pragma unroll 1
-  for (; first < end; first += kCountThreads) {
+  for (uint32_t bit = noted_tiles * kCountBatch; first < end; first += kCountThreads, ++bit) {
     const uint32_t number = first + thread;
     const uint4 vector = next[0];
     if (number + kCountThreads < end) next[0] = __ldcs(vectors + number + kCountThreads);
@@ -255,8 +320,7 @@ __global__ void __launch_bounds__(kCountThreads, 1) count_patterns_kernel(const 
     else if (number < end)
       block.add_vector(vector);
     if constexpr (kFloats) {
-      const bool special = number < end && has_special<kFormat, 1>({vector});
-      if (__any_sync(~0u, special)) block.template list_vectors<1>(special, number);
+      if (number < end && tells_special<kFormat>(product_of<kFormat>(vector))) noted |= uint64_t{1} << bit;
     }
   }
   __syncthreads();
@@ -264,20 +328,23 @@ __global__ void __launch_bounds__(kCountThreads, 1) count_patterns_kernel(const 
     block.add_single(shares.head + shares.vectors * kKeysPerVector, shares.tail);
     __syncthreads();
   }
-  uint32_t zeros = 0, nans = 0;
+  if constexpr (kFloats) {
+    list_noted(rest);
+    static_assert((kInfinities<kFormat> & 0xffff) >= kCounterWords - kCountThreads, "the last words have all NaNs");
+    const uint32_t word = kCounterWords - kCountThreads + thread;
+    const bool of_nans = pattern_of_word(word) > arguments.findings.infinity;
+    const uint32_t nans = __reduce_add_sync(~0u, of_nans ? (counters[word] & 0xffff) + (counters[word] >> 16) : 0);
+    if (thread % 32 == 0 && nans != 0) atomicAdd(&classes.moved[1], nans);
+    if (thread == 0) atomicAdd(&classes.moved[0], (counters[0] & 0xffff) + (counters[0] >> 16));
+  }
 #pragma unroll 4
   for (uint32_t word = thread; word < kCounterWords; word += kCountThreads) {
     const uint32_t both = counters[word], low = both & 0xffff, high = both >> 16;
     const uint32_t pattern = pattern_of_word(word);
     if (low != 0) atomicAdd(arguments.counts + pattern, low);
     if (high != 0) atomicAdd(arguments.counts + pattern + kCounterWords, high);
-    if (kFloats && pattern == 0) zeros = low + high;
-    if (kFloats && pattern > arguments.findings.infinity) nans += low + high;
   }
   if constexpr (kFloats) {
-    nans = __reduce_add_sync(~0u, nans);
-    if (zeros != 0) atomicAdd(&classes.moved[0], zeros);
-    if (thread % 32 == 0 && nans != 0) atomicAdd(&classes.moved[1], nans);
     __syncthreads();
     if (thread == 0) {
       arguments.findings.counts[blockIdx.x] = make_uint2(classes.moved[0], classes.moved[1]);

@@ -78,6 +78,8 @@ __global__ void __launch_bounds__(kNumberThreads) number_runs_kernel(const __gri
   const uint32_t place = block * kNumberThreads + threadIdx.x;
   const uint16_t pattern = arguments.pattern(place), ordered = arguments.ordered(place), zero = order.zero;
   const uint32_t count = arguments.counts[pattern];
+  const bool of_zero = zero != 0 && ordered == zero;
+  const uint32_t count_of_minus_zero = of_zero ? arguments.counts[order.from_ordered(static_cast<uint16_t>(zero - 1))] : 0;
   const bool counted = count != 0;
   const Pair own = static_cast<Pair>(counted) << 32 | count;
   Pair total;
@@ -95,7 +97,7 @@ __global__ void __launch_bounds__(kNumberThreads) number_runs_kernel(const __gri
   const bool descending = order.complement != 0;
   if (ordered == (descending ? zero : zero - 1)) control->class_begin[0] = static_cast<uint32_t>(begin);
   if (ordered == (descending ? 0xffff : order.clamp)) control->class_begin[1] = static_cast<uint32_t>(begin);
-  if (counted && ordered == zero && arguments.counts[order.from_ordered(static_cast<uint16_t>(zero - 1))] != 0) control->codes_meet = 1;
+  if (counted && count_of_minus_zero != 0) control->codes_meet = 1;
   const uint32_t nans = __syncthreads_count(counted && ordered >= order.clamp);
   if (threadIdx.x == 0 && nans != 0 && atomicAdd(&control->nan_patterns, nans) + nans >= 2) control->codes_meet = 1;
 }
