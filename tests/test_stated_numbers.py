@@ -224,3 +224,12 @@ def test_memory_of_single_rows_in_the_readme():
     each, megabytes = numbers_in(README, r"take ([\d.]+) extra bytes an element of 32 bits \(([\d.]+) MB at 2\^15\)")
     taken = {k: gs.explain(on_meta(1 << k)).workspace_bytes for k in range(13, 19)}
     assert all(round(taken[k] / (1 << k), 1) == each for k in taken) and round(taken[15] / 1e6, 2) == megabytes
+
+
+def test_int32_indices_in_the_readme():
+    least, most = numbers_in(README, r"torch.int32`: half the memory of that result, and ([\d.]+) to ([\d.]+) bytes an element of 32 bits")
+    taken = [gs.explain(on_meta(n), **NARROW).workspace_bytes / n for n in LENGTHS if GRID <= n <= 1 << 31]
+    assert least - 0.01 <= min(taken) < least + 0.1 and most - 0.1 < max(taken) <= most
+    first, last = numbers_in(README, r"with int32 the radix sort takes their place from some 2\^(\d+) keys of 32 bits to 2\^(\d+)")
+    other = [n for n in LENGTHS if n > GRID and cuts(1, n) > 0 == cuts(1, n, **NARROW)]
+    assert 1 << int(first) <= other[0] <= 1.1 * (1 << int(first)) and other[-1] == 1 << int(last)

@@ -78,8 +78,9 @@ def sort(
         dim: the dimension to sort along.
         descending: largest first, NaN before everything. Equal elements keep their input order all the same.
         stable: accepted for torch's sake; every sort is stable.
-        index_dtype: torch.int64 (the default) or torch.int32, which takes half the bytes in the result, but not in all: long sorts work in
-            the memory of int64 indices (see below). ValueError where the dimension is too long for it.
+        index_dtype: torch.int64 (the default) or torch.int32, which halves the memory of the indices, not what the sort works in. The sorts
+            by buckets work in int64 indices, so with int32 the radix sort takes their place from some 2**21 keys of 32 bits to 2**25.
+            ValueError where the dimension is too long for it.
         algorithm: "auto" chooses by shape and dtype; "radix", "merge", "bitonic" and "sample" force one (see :func:`radix_sort`,
             :func:`merge_sort`, :func:`bitonic_sort`, :func:`sample_sort`). "rows", "grid" and "buckets" force one of the GPU's sorts of
             what fits on chip, where it takes the shape (:func:`explain` tells), else the radix sort. The result is the same.
@@ -97,7 +98,7 @@ def sort(
 
     Memory on a GPU beyond the results, for a 1-D input and int64 indices: none below 6144 elements; up to 2**18 elements 8.1 bytes an
     element for keys to 32 bits and 16.2 for keys of 64; above, 8.0 bytes for keys of 32 bits (6.2 for 16, 1.1 for 8) and 12.1 for keys of
-    64; above some 2**32 elements 13.0 (11.0 for 16, 0.5 for 8) and 17.0. With int32 indices, above 2**18 elements 16.3 bytes for keys of 32
+    64; above some 2**32 elements 13.0 (11.0 for 16, 0.5 for 8) and 17.0. With int32 indices, above 2**18 elements 8.3 bytes for keys of 32
     bits and 12.4 for keys of 64. Complex: at most 36.4 bytes an element, 60.4 for complex128, and above some 2**32 elements 41.0 and 65.0.
     :func:`explain` tells it for every shape.
 
@@ -163,7 +164,7 @@ def argsort(
 
     Arguments, shapes, dtypes, order, errors and source are those of :func:`sort`. Returns the indices, of the shape of input. Memory beyond
     the result, as the sort has none of the keys to work in: as :func:`sort` up to 2**18 elements, and for complex numbers; above, 8.8 bytes
-    an element for keys of 32 bits (6.2 for 16, 1.1 for 8) and 20.4 for keys of 64, with int32 indices 16.3 for keys of 32 bits; above some
+    an element for keys of 32 bits (6.2 for 16, 1.1 for 8) and 20.4 for keys of 64, with int32 indices 12.3 for keys of 32 bits; above some
     2**32 elements 17.0 (13.0 for 16, 0.5 for 8) and 25.0.
 
     Example::
