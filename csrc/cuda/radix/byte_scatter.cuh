@@ -4,7 +4,6 @@
 
 #include <cuda_runtime.h>
 
-#include <atomic>
 #include <cstdint>
 
 #include "../primitives/kernel_setup.h"
