@@ -252,6 +252,8 @@ inline SortExplanation explain_radix(const SortProblem& problem, const RadixPlan
   result.note = "digits that are the same in all keys are skipped on the device, and sorted input is copied";
   if (plan.high_word_samples > 0)
     result.note += "; where three or four leading digits tell most keys apart, only those are sorted by, and what they leave is mended";
+  if (plan.scratch_keys_offset >= 0) result.note += "; the keys are sorted too, in the workspace";
+  const int64_t last_bytes = output_bytes(problem) + (plan.scratch_keys_offset >= 0 ? problem.numel() * key_bytes : 0);
   if (plan.low_bytes.used) result.note += "; keys that differ in their low byte alone are sorted as bytes";
   for (int pass = 0; pass < plan.passes; ++pass) {
     const bool first = pass == 0, last = pass + 1 == plan.passes;
@@ -261,7 +263,7 @@ inline SortExplanation explain_radix(const SortProblem& problem, const RadixPlan
                                       : radix_tile_shape(key_bytes, plan.indexed, plan.tile_class, kind);
     const int64_t shared = plan.wide ? 0 : radix_shared_bytes(key_bytes, plan.indexed, plan.tile_class, kind);
     result.steps.push_back({numbered("scatter by digit", "pass", pass + 1, plan.passes), plan.grid[static_cast<int>(kind)], shape.threads,
-                            shape.tile_items(), shared, first ? input_bytes(problem) : records, last ? output_bytes(problem) : records});
+                            shape.tile_items(), shared, first ? input_bytes(problem) : records, last ? last_bytes : records});
   }
   return result;
 }

@@ -32,7 +32,16 @@ int64_t check_slices(const Slices& slices) {
 
 // The tables lie in the workspace, or in the outputs where no records are and later in the upper halves of the last indices. The records
 // lie in the workspace. Nothing overlaps.
-void check_layout(const SortProblem& problem, const RadixPlan& plan) {
+void check_layout(const SortProblem& problem, RadixPlan plan) {
+  if (plan.scratch_keys_offset >= 0) {  // behind the workspace of a sort with its keys, whose results lend nothing
+    CHECK(problem.key.bytes == 8 && problem.keys_out == nullptr && plan.high_word_samples > 0 && plan.borrowed_begin < 0);
+    CHECK(plan.scratch_keys_offset % 256 == 0 && plan.workspace_bytes == plan.scratch_keys_offset + problem.numel() * 8);
+    const SortProblem sort = with_keys(problem, &wanted_keys);
+    plan.workspace_bytes = plan_radix_outputs(sort, DeviceTraits{}, kMaxNarrowLength, false).workspace_bytes;
+    CHECK(plan.workspace_bytes <= plan.scratch_keys_offset);
+    plan.scratch_keys_offset = -1;
+    return check_layout(sort, plan);
+  }
   const int64_t word = plan.wide ? 8 : 4;
   const int64_t numel = problem.numel();
   const bool apart = problem.key.bytes == 8 || plan.wide;
@@ -311,7 +320,13 @@ void check_high_word_samples() {
   CHECK(samples(make_problem(8, 1, 1 << 22, true, 0)) == 4096);
   CHECK(samples(make_problem(8, 1, 1 << 28, true, 4)) == kMostHighWordSamples);
   CHECK(samples(make_problem(8, 2, 1 << 22, true, 8)) == 0);
-  CHECK(samples(make_problem(8, 1, 1 << 22, false, 8)) == 0);
+  CHECK(samples(make_problem(8, 1, 1 << 22, false, 8)) == 4096);  // of keys that the workspace holds
+  for (const bool keys : {true, false}) {
+    for (const int64_t rows : {1, 2}) {
+      const RadixPlan plan = plan_radix_sort(make_problem(8, rows, 1 << 22, keys, 8), device);
+      CHECK((plan.scratch_keys_offset >= 0) == (!keys && rows == 1));
+    }
+  }
   CHECK(samples(make_problem(4, 1, 1 << 22, true, 8)) == 0);
   SortProblem window = make_problem(8, 1, 1 << 22, true, 8);
   window.begin_bit = 1;

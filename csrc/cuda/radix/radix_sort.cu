@@ -82,7 +82,7 @@ cudaError_t launch_low_word_slot(PassKind kind, const PassArguments<uint64_t>& w
   arguments.order.complement = static_cast<uint32_t>(whole.order.complement);  // low words of integers have no sign
   arguments.codec = make_key_codec(arguments.order);
   arguments.keys_in = reinterpret_cast<const uint32_t*>(whole.keys_in);
-  arguments.keys_out = reinterpret_cast<uint32_t*>(whole.keys_out);
+  arguments.keys_out = plan.scratch_keys_offset >= 0 ? nullptr : reinterpret_cast<uint32_t*>(whole.keys_out);  // it does without
   arguments.indices_out = whole.indices_out;
   arguments.index_bytes = whole.index_bytes;
   arguments.borrowed_begin = whole.borrowed_begin;
@@ -207,7 +207,8 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   arguments.codec = make_key_codec(order);
   arguments.codes_meet = codes_may_meet(problem.key.kind);
   arguments.keys_in = static_cast<const Key*>(problem.keys_in);
-  arguments.keys_out = static_cast<Key*>(problem.keys_out);
+  arguments.keys_out =
+      plan.scratch_keys_offset >= 0 ? slice<Key>(workspace, plan.scratch_keys_offset) : static_cast<Key*>(problem.keys_out);
   arguments.indices_out = problem.indices_out;
   arguments.index_bytes = problem.index_bytes;
   arguments.records[0] = slice<void>(workspace, plan.records_offset);
@@ -215,7 +216,7 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   const bool pairs = plan.indexed && sizeof(Key) < 8;  // records of 8 bytes, else keys alone
   arguments.records[1] = plan.second_records_offset >= 0 ? slice<void>(workspace, plan.second_records_offset)
                          : pairs                         ? problem.indices_out
-                                                         : problem.keys_out;
+                                                         : arguments.keys_out;
   arguments.record_indices[1] = static_cast<uint32_t*>(problem.indices_out);
   if (plan.in_pieces) {
     arguments.pieces =
