@@ -44,6 +44,13 @@ struct HalfGridTile : Tile {
 
   const Range range = Tile::range_of(blockIdx.x);
 
+  // 256 threads have a bin each. Of a short tile these are the last ones, and they add up the counts over their warps before the block
+  // arrives at the barrier of the grid: they go on from there while thread 0 waits until what the block has published is there (H200, 2^20
+  // float16: 21.2 to 20.8 us). A long tile has too few registers for that (2^21: 35.3 to 36.3); ptxas does best by these expressions as
+  // they stand.
+  static constexpr bool kShort = kThreads == kHalfGridShapes[0].threads;
+  static constexpr uint32_t kFirstOfBins = kShort ? kThreads - kBins : 0;
+
   __device__ __forceinline__ uint16_t* counts_of(uint32_t tile) const {
     return arguments.grid_counts + (static_cast<uint64_t>(kHigh ? gridDim.x : 0) + tile) * kBins;
   }
@@ -71,19 +78,20 @@ struct HalfGridTile : Tile {
     return found;
   }
 
+  // Before a barrier, and this before count().
+  __device__ __forceinline__ void clear() const {
+    if (thread == 0) Tile::clear_findings(0);
+    Tile::clear_histogram();
+  }
+
   // Keys that are loaded.
   __device__ __forceinline__ void count() {
-    if (thread == 0) {
-      Tile::clear_findings(0);
-    }
-    Tile::clear_histogram();
-    __syncthreads();
     Tile::count_tile(range, 0);
     __syncthreads();
   }
 
   __device__ __forceinline__ uint32_t column(int h) const {
-    return shared + thread * 4 + h * (kBins * 4);
+    return shared + (thread - kFirstOfBins) * 4 + h * (kBins * 4);
   }
 
   __device__ __forceinline__ uint32_t sum_in_warp(uint32_t value) const {
@@ -92,36 +100,37 @@ struct HalfGridTile : Tile {
       const uint32_t other = __shfl_up_sync(~0u, value, distance);
       if (lane >= distance) value += other;
     }
-    if (lane == 31) store_shared(shared + kWarpSums + warp * 4, value);
+    if (lane == 31) store_shared(shared + kWarpSums + (kShort ? (thread - kFirstOfBins) / 32 : warp) * 4, value);
     return value;
   }
   __device__ __forceinline__ uint32_t sum_over_warps(uint32_t sum) const {
 #pragma unroll
     for (int k = 0; k < static_cast<int>(kBins / 32); ++k) {
       const uint32_t other = load_shared(shared + kWarpSums + k * 4);
-      if (k < warp) sum += other;
+      if (k < (kShort ? (thread - kFirstOfBins) / 32 : warp)) sum += other;
     }
     return sum;
   }
 
-  // Thread b: publishes how many items of bin b the tile has.
+  // Publishes how many items of the thread's bin the tile has.
   __device__ __forceinline__ uint32_t publish_counts() const {
     uint32_t total = 0;
-    if (thread < kBins) {
+    if (kShort ? thread >= kFirstOfBins : thread < kBins) {
 #pragma unroll
       for (int h = 0; h < kWarps; ++h) total += load_shared(column(h));
-      counts_of(blockIdx.x)[thread] = static_cast<uint16_t>(total);
-      Tile::note_common(total, 0);
+      counts_of(blockIdx.x)[thread - kFirstOfBins] = static_cast<uint16_t>(total);
+      Tile::note_common(thread - kFirstOfBins, total, 0);
     }
     return total;
   }
 
-  // Stages the tile; returns where the run of thread b's bin begins in it.
-  __device__ __forceinline__ uint32_t stage(uint32_t total) const {
-    uint32_t start = 0;
-    if (thread < kBins) start = sum_in_warp(total);
-    __syncthreads();
-    if (thread < kBins) {
+  // Stages the tile; returns where the run of the thread's bin begins in it. `start`: of a short tile, the sum of `total` in the warp.
+  __device__ __forceinline__ uint32_t stage(uint32_t total, uint32_t start) const {
+    if constexpr (!kShort) {
+      if (thread < kBins) start = sum_in_warp(total);
+      __syncthreads();
+    }
+    if (kShort ? thread >= kFirstOfBins : thread < kBins) {
       start = sum_over_warps(start) - total;
       uint32_t next = start * kUnit;
 #pragma unroll
@@ -143,7 +152,7 @@ struct HalfGridTile : Tile {
     return start;
   }
 
-  // What must be added to a place in the tile to get the position in the row, for thread b's bin. Or, if the keys turn out to be sorted,
+  // What must be added to a place in the tile to get the position in the row, for the thread's bin. Or, if the keys turn out to be sorted,
   // nothing: returns false then.
   __device__ __forceinline__ bool find_offsets(uint32_t start) const {
     bool any = kHigh;
@@ -181,17 +190,17 @@ struct HalfGridTile : Tile {
     }
     __syncthreads();
     uint32_t items = 0, end = 0;
-    if (thread < kBins) {
-      items = load_shared(shared + kInAll + word_of(thread));
+    if (kShort ? thread >= kFirstOfBins : thread < kBins) {
+      items = load_shared(shared + kInAll + word_of(thread - kFirstOfBins));
       end = sum_in_warp(items);
     }
     __syncthreads();
-    if (thread < kBins) {
-      const uint32_t offset = sum_over_warps(end) - items + load_shared(shared + kBefore + word_of(thread)) - start;
+    if (kShort ? thread >= kFirstOfBins : thread < kBins) {
+      const uint32_t offset = sum_over_warps(end) - items + load_shared(shared + kBefore + word_of(thread - kFirstOfBins)) - start;
       if constexpr (kHigh)
-        store_shared(shared + kOffsets + thread * 4, offset);
+        store_shared(shared + kOffsets + (thread - kFirstOfBins) * 4, offset);
       else
-        store_shared(shared + kOffsets + thread * 8, make_uint2(offset, start));
+        store_shared(shared + kOffsets + (thread - kFirstOfBins) * 8, make_uint2(offset, start));
     }
     __syncthreads();
     return true;
@@ -228,12 +237,19 @@ __global__ void __launch_bounds__(kThreads, 1) half_grid_kernel(const __grid_con
   {
     HalfGridTile<HalfTile<HalfStep::kLow, kThreads, kItems>> tile(arguments, shared);
     tile.load();
+    if (tile.kShort) tile.clear();
     const bool unsorted = __syncthreads_or(tile.unsorted()) != 0;
     if (threadIdx.x == 0) arguments.grid_unsorted[blockIdx.x] = unsorted ? 1 : 0;
+    if (!tile.kShort) {
+      tile.clear();
+      __syncthreads();
+    }
     tile.count();
     const uint32_t total = tile.publish_counts();
+    uint32_t sum = 0;
+    if (tile.kShort && threadIdx.x >= tile.kFirstOfBins) sum = tile.sum_in_warp(total);
     auto arrived = grid.barrier_arrive();
-    const uint32_t start = tile.stage(total);
+    const uint32_t start = tile.stage(total, sum);
     grid.barrier_wait(static_cast<decltype(arrived)&&>(arrived));
     if (!tile.find_offsets(start)) {
       tile.copy();
@@ -244,10 +260,14 @@ __global__ void __launch_bounds__(kThreads, 1) half_grid_kernel(const __grid_con
   grid.sync();
   HalfGridTile<HalfTile<HalfStep::kHigh, kThreads, kItems>> tile(arguments, shared);
   tile.load();
+  tile.clear();
+  __syncthreads();
   tile.count();
   const uint32_t total = tile.publish_counts();
+  uint32_t sum = 0;
+  if (tile.kShort && threadIdx.x >= tile.kFirstOfBins) sum = tile.sum_in_warp(total);
   auto arrived = grid.barrier_arrive();
-  const uint32_t start = tile.stage(total);
+  const uint32_t start = tile.stage(total, sum);
   grid.barrier_wait(static_cast<decltype(arrived)&&>(arrived));
   tile.find_offsets(start);
   tile.write();

@@ -77,7 +77,7 @@ struct HalfPass : Tile {
     for (int h = 0; h < kWarps; ++h) total += load_shared(column(h));
     if (tile != 0) publish_count(word, total);
     if (total > kTileItems / 2) store_shared(shared + kOneBin, 1);
-    Tile::note_common(total, parity);
+    Tile::note_common(thread, total, parity);
     return total;
   }
 

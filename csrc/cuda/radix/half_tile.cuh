@@ -192,11 +192,11 @@ struct HalfTile {
     store_shared(shared + kLeast + parity, 0);
   }
 
-  // Thread b: bin b has `total` items of the tile.
-  __device__ __forceinline__ void note_common(uint32_t total, uint32_t parity) const {
+  // The bin has `total` items of the tile.
+  __device__ __forceinline__ void note_common(uint32_t bin, uint32_t total, uint32_t parity) const {
     if (total <= kTileItems / 32 * kCommonItems) return;
-    raise_shared(shared + kCommon + parity, thread * 4 | kCommonFound);
-    raise_shared(shared + kLeast + parity, (kHalfBins - thread) * 4);
+    raise_shared(shared + kCommon + parity, bin * 4 | kCommonFound);
+    raise_shared(shared + kLeast + parity, (kHalfBins - bin) * 4);
   }
 
   // Calls ranks(rank_group), which is to call rank_group for all groups. One or two common bins, the last and the first of the tile, are
