@@ -160,7 +160,7 @@ def _sort_out(input, dim, descending, index_dtype, algorithm, out) -> torch.retu
 def argsort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = True, *, index_dtype: torch.dtype | None = None
 ) -> Tensor:
-    """The indices that sort a tensor along one dimension, as torch.argsort. Values are not written at all.
+    """The indices that sort a tensor along one dimension, as torch.argsort. No values are made, but for those of 64-bit keys in long rows.
 
     Arguments, shapes, dtypes, order, errors and source are those of :func:`sort`. Returns the indices, of the shape of input. Memory beyond
     the result, as the sort has none of the keys to work in: as :func:`sort` up to 2**18 elements, and for complex numbers; above, 8.8 bytes
