@@ -5,8 +5,9 @@
 //
 // One block to an SM holds three tiles in shared memory: one on its way in, one that is ordered in its place, one on its way out. Whole
 // tiles come and go by bulk copies, which one thread asks for. Only the first records, which carry the table, are written by threads. Two
-// barriers a tile: between one and the next, a tile is placed and the one behind it counted;
-// then one warp turns its counts into starts, while the others write the table of the tile before.
+// barriers a tile: between one and the next, a tile is placed and the one behind it counted; then one warp turns its counts into starts,
+// while the others write the table of the tile before. Blocks take tiles in turn: one front moves through memory, not one for each SM
+// (H200, 2^26 records: 292 us instead of 308, of which the copies alone take 290).
 #pragma once
 
 #include <cstdint>
@@ -91,9 +92,10 @@ struct OrderBlock {
     }
   }
 
-  // Notes a tile, whose region is not before `region`. Returns its region.
-  __device__ __forceinline__ uint32_t note_tile(uint32_t number, uint32_t region, OrderTile& tile) const {
+  // Notes the block's own tile k, whose region is not before `region`. Returns its region.
+  __device__ __forceinline__ uint32_t note_tile(uint32_t k, uint32_t region, OrderTile& tile) const {
     const RegionTables& tables = shared.regions;
+    const uint32_t number = blockIdx.x + k * gridDim.x;
     while (tables.first_tile[region + 1] <= number) ++region;
     const uint32_t begin = tables.begins[region], all = tables.begins[region + 1] - begin;
     const uint32_t tiles = tables.first_tile[region + 1] - tables.first_tile[region];
@@ -173,7 +175,7 @@ struct OrderBlock {
     }
   }
 
-  __device__ __forceinline__ void order_tiles(uint32_t number, uint32_t own) const {
+  __device__ __forceinline__ void order_tiles(uint32_t own) const {
     const SampledMap map{shared_address(shared.map)};
     const int shift = mapped_shapes::kBinBits - arguments.region_bits - arguments.part_bits;
     const uint32_t mask = (1u << arguments.part_bits) - 1, nowhere = shared_address(shared.nowhere + thread % 32);
@@ -225,7 +227,7 @@ struct OrderBlock {
       if (asks_for_copies()) {
         wait_for_bulk_reads();  // of the tile before, in whose place the next but one comes
         if (k + 2 < own) fetch(shared.tiles[(k + 2) % kNotedTiles], buffer == 0 ? kOrderBuffers - 1 : buffer - 1);
-        if (k + 3 < own) noted_region = note_tile(number + k + 3, noted_region, shared.tiles[(k + 3) % kNotedTiles]);
+        if (k + 3 < own) noted_region = note_tile(k + 3, noted_region, shared.tiles[(k + 3) % kNotedTiles]);
       }
       buffer_before = buffer;
       if (++buffer == kOrderBuffers) {
@@ -245,29 +247,20 @@ struct OrderBlock {
       for (ArrivalBarrier& loaded : shared.loaded) loaded.initialise();
     }
     __syncthreads();
-    const uint32_t* const first_tile = shared.regions.first_tile;
-    const uint64_t tiles = first_tile[arguments.regions()];
-    const uint32_t number = static_cast<uint32_t>(tiles * blockIdx.x / gridDim.x);
-    const uint32_t own = static_cast<uint32_t>(tiles * (blockIdx.x + 1) / gridDim.x) - number;
+    const uint32_t tiles = shared.regions.first_tile[arguments.regions()];
+    const uint32_t own = (tiles + gridDim.x - 1 - blockIdx.x) / gridDim.x;
     if (own == 0) return;
     if (asks_for_copies()) {
-      uint32_t low = 0, high = arguments.regions();  // first_tile[low] <= number < first_tile[high]
-      while (high - low > 1) {
-        const uint32_t middle = (low + high) / 2;
-        if (first_tile[middle] <= number)
-          low = middle;
-        else
-          high = middle;
-      }
+      uint32_t region = 0;
       for (uint32_t k = 0; k < min(kOrderBuffers, own); ++k) {
-        low = note_tile(number + k, low, shared.tiles[k]);
+        region = note_tile(k, region, shared.tiles[k]);
         if (k < kOrderBuffers - 1) fetch(shared.tiles[k], k);
       }
     }
     __syncthreads();
     load_map(arguments, shared.tiles[0].region >> arguments.region_bits, shared.map);
     __syncthreads();
-    order_tiles(number, own);
+    order_tiles(own);
   }
 };
 

@@ -215,12 +215,14 @@ struct SpreadBlock {
     }
   }
 
-  // Tiles that follow each other, most often of one row.
+  // One row: its tiles in turn with the other blocks. More of them: tiles that follow each other, most often of one row, as each has a map.
   __device__ __forceinline__ void run() const {
     const uint32_t tiles = arguments.rows * arguments.tiles_per_row, regions = 1u << arguments.region_bits;
-    uint32_t tile = static_cast<uint32_t>(static_cast<uint64_t>(tiles) * blockIdx.x / gridDim.x);
-    const uint32_t end = static_cast<uint32_t>(static_cast<uint64_t>(tiles) * (blockIdx.x + 1) / gridDim.x);
-    if (tile == end) return;
+    const bool in_turn = arguments.rows == 1;
+    const auto share = [&](uint32_t block) { return static_cast<uint32_t>(static_cast<uint64_t>(tiles) * block / gridDim.x); };
+    const uint32_t step = in_turn ? gridDim.x : 1, end = in_turn ? tiles : share(blockIdx.x + 1);
+    uint32_t tile = in_turn ? blockIdx.x : share(blockIdx.x);
+    if (tile >= end) return;
     uint32_t row = tile / arguments.tiles_per_row, begin = (tile - row * arguments.tiles_per_row) * mapped_shapes::kTile;
     if (thread < kMostDigits) shared.counters[thread] = 0;
     load_map(arguments, row, shared.map);
@@ -243,8 +245,9 @@ struct SpreadBlock {
         place<true>(begin, left, keys, counter);
       else
         place<false>(begin, left, keys, counter);
-      const bool more = ++tile < end, next_row = left <= mapped_shapes::kTile;
-      const uint32_t next_begin = next_row ? 0 : begin + mapped_shapes::kTile;
+      tile += step;
+      const bool more = tile < end, next_row = !in_turn && left <= mapped_shapes::kTile;
+      const uint32_t next_begin = next_row ? 0 : begin + step * mapped_shapes::kTile;
       if (more) load(row + (next_row ? 1 : 0), next_begin, keys);
       if (own_records > 0)
         find_target(row, claimed, own_records, known);
