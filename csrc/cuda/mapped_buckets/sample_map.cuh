@@ -1,8 +1,8 @@
 // The map of a row's codes to 2^16 bins of about equal mass, and the decision whether the row is sorted by it.
 //
 //   cells    samples of the row are counted by their leading 12 bits
-//   map      a cell's share of the bins is its share of the samples; within a cell the map is linear. It rises with the code, whatever the
-//            samples are, so only the sizes of buckets depend on them
+//   map      a cell's share of the bins is its share of the samples, smoothed with its neighbours as far as chance may have moved it;
+//            within a cell the map is linear. It rises with the code, whatever the samples are, so only the sizes of buckets depend on them
 //   judge    the same samples are counted by bin. Where density changes little within a cell they meet about as often as if thrown at
 //            random; values that are found often, or crowds within a cell, make them meet more often
 //
@@ -27,6 +27,7 @@ constexpr int kBlockSamples = kSampleThreads * kOwnSamples;
 constexpr int kMapThreads = 512;
 constexpr int kJudgedBins = 4 * kMapThreads;  // of a block
 constexpr uint32_t kSampleWeight = 8;         // of a sample in its cell, next to 1 for every cell
+constexpr float kMostSmoothed = 1.5f;         // standard deviations by which a cell's count may move
 constexpr float kMostMeetings = 1.12f;        // of pairs of samples in one bin, to what chance gives
 constexpr uint32_t kAlikeShare = 64;          // at most one sample in this many equals the next key; as many are above and below it
 constexpr uint32_t kMostPerCode = 6;          // keys to a code, on average over a cell's part of the bins
@@ -139,9 +140,17 @@ __global__ __launch_bounds__(kMapThreads) void make_map_kernel(const __grid_cons
   const uint32_t thread = threadIdx.x, blocks_per_row = gridDim.x / arguments.rows;
   const uint32_t row = blockIdx.x / blocks_per_row, part = blockIdx.x - row * blocks_per_row;
   const uint32_t* const cells = arguments.cells + row * kMapCells + thread * kOwn;
-  uint32_t weight[kOwn], sum = 0, total;
+  uint32_t count[kOwn + 2], weight[kOwn], sum = 0, total;  // counts: of a neighbour on either side, too
+  count[0] = thread == 0 ? 0 : cells[-1];
 #pragma unroll
-  for (int k = 0; k < kOwn; ++k) sum += weight[k] = kSampleWeight * cells[k] + 1;
+  for (int k = 0; k < kOwn; ++k) count[k + 1] = cells[k];
+  count[kOwn + 1] = thread == kMapThreads - 1 ? 0 : cells[kOwn];
+#pragma unroll
+  for (int k = 0; k < kOwn; ++k) {
+    const float own = static_cast<float>(count[k + 1]), by_chance = kMostSmoothed * sqrtf(own) + 1;
+    const float smooth = 0.25f * static_cast<float>(count[k] + 2 * count[k + 1] + count[k + 2]);
+    sum += weight[k] = static_cast<uint32_t>(kSampleWeight * min(max(smooth, own - by_chance), own + by_chance)) + 1;
+  }
   uint32_t before = block_exclusive_scan(sum, total, scan);
   const double bins_per_weight = static_cast<double>(kBins) / total;  // rises with `before`, and is below kBins, as total is below 2^24
 #pragma unroll
