@@ -1,5 +1,5 @@
-// The first read of low_bytes.h: the low bytes of all codes are copied, and counted as byte_sort.cu counts bytes. A block takes groups of
-// tiles, and writes before each tile, and at the end of the group, what it has counted by then.
+// The first read of low_bytes.h: the low bytes of all codes are copied, and counted as byte_sort.cu counts bytes. A block takes
+// neighbouring groups of tiles, and writes before each tile, and at the end of the group, what it has counted of the group by then.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,28 +12,30 @@
 
 namespace gpusort {
 
-constexpr int kLowByteCounterBytes = 256 * 32 * 4;
+constexpr int kLowByteCounterBytes = 2 * 256 * 32 * 4;
 
 template <class Key, int kThreads>
 struct LowByteCounter {
   static constexpr int kKeys = 4;  // of a thread at a time
   static constexpr int kVectors = kKeys * sizeof(Key) / 16;
-  static constexpr int kAhead = 16 / sizeof(Key) * 2;  // steps whose keys are loaded ahead
+  static constexpr int kBatch = 4 / kVectors;  // steps whose keys are loaded together
   static constexpr uint32_t kStepKeys = kThreads * kKeys;
+  static constexpr uint32_t kCounterWords = 256 * 32;
 
   const HistogramArguments<Key>& arguments;
   const LowByteTables& tables;
-  const LaneCounters counters;
+  uint32_t* const sets;  // two of 256 x 32 counters
   const uint32_t thread = threadIdx.x;
   const Key reference;
   const bool aligned;
   Key difference = 0;
-  uint4 loaded[kAhead][kVectors];
+  uint32_t total = 0;  // of code thread / kEach, in the group until now
+  uint4 loaded[kBatch][kVectors];
 
   __device__ LowByteCounter(const HistogramArguments<Key>& a, uint32_t* shared_counters)
       : arguments(a),
         tables(a.low_bytes),
-        counters{shared_counters},
+        sets(shared_counters),
         reference(a.keys[0]),
         aligned(reinterpret_cast<uintptr_t>(a.keys) % 16 == 0) {}
 
@@ -69,7 +71,7 @@ struct LowByteCounter {
     return __byte_perm(first, second, 0x5410) ^ (static_cast<uint32_t>(arguments.codec.flip) & 0xff) * 0x01010101u;
   }
 
-  __device__ __forceinline__ void count(const Step& step, const uint4 (&vectors)[kVectors]) {
+  __device__ __forceinline__ void count(const Step& step, const uint4 (&vectors)[kVectors], const LaneCounters& counters) {
     const uint32_t position = position_of(step), keys = keys_of(step);
     if (keys == 0) return;
     Key key[kKeys];
@@ -103,45 +105,64 @@ struct LowByteCounter {
     }
   }
 
-  // All that has been counted in the group until now.
-  __device__ __forceinline__ void write_counts(uint32_t* table) const {
+  // Takes what all threads have counted in one set of counters into the totals, and clears it. The other set is used meanwhile, so one
+  // barrier is enough. Each code's sum is made by kEach threads.
+  static constexpr uint32_t kEach = kThreads / 256;
+  __device__ __forceinline__ void take_counts(uint32_t* set) {
+    constexpr uint32_t kVectorsEach = 8 / kEach;
     __syncthreads();
-    constexpr uint32_t kEach = kThreads / 256, kWords = 32 / kEach;
     const uint32_t code = thread / kEach;
+    uint4* own = reinterpret_cast<uint4*>(set) + thread * kVectorsEach;
     uint32_t sum = 0;
 #pragma unroll
-    for (uint32_t k = 0; k < kWords; ++k) sum += counters.counters[code * 32 + thread % kEach * kWords + (k + code) % kWords];
+    for (uint32_t k = 0; k < kVectorsEach; ++k) {
+      uint4& four = own[(k + code) % kVectorsEach];
+      sum += four.x + four.y + four.z + four.w;
+      four = make_uint4(0, 0, 0, 0);
+    }
 #pragma unroll
     for (uint32_t distance = 1; distance < kEach; distance *= 2) sum += __shfl_xor_sync(~0u, sum, distance);
-    if (thread % kEach == 0) table[code] = sum;
-    __syncthreads();
+    total += sum;
+  }
+  __device__ __forceinline__ void write_total(uint32_t* tables_of_codes, uint32_t number) const {
+    if (thread % kEach == 0) tables_of_codes[number * uint64_t{256} + thread / kEach] = total;
   }
 
   __device__ __forceinline__ void run() {
-#pragma unroll 1
-    for (uint32_t group = blockIdx.x; group < tables.groups; group += gridDim.x) {
-      const uint32_t begin = group * tables.tiles_per_group, end = min(begin + tables.tiles_per_group, tables.tiles);
-      Step ahead{begin, 0}, step = ahead;
-#pragma unroll
-      for (int k = 0; k < kAhead; ++k, ahead = after(ahead)) {
-        if (ahead.tile < end) load(ahead, loaded[k]);
+    const uint32_t begin = tables.groups * blockIdx.x / gridDim.x * tables.tiles_per_group;
+    const uint32_t end = min(tables.groups * (blockIdx.x + 1) / gridDim.x * tables.tiles_per_group, tables.tiles);
+    Step step{begin, 0};
+    for (uint32_t i = thread; i < 2 * kCounterWords / 4; i += kThreads) reinterpret_cast<uint4*>(sets)[i] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    uint32_t* set = sets;
+    // Before the tile, or the end. Groups begin with nothing.
+    auto start_tile = [&](uint32_t tile) {
+      if (tile != begin) {
+        take_counts(set);
+        set = set == sets ? sets + kCounterWords : sets;
       }
-      for (uint32_t i = thread; i < 256 * 32 / 4; i += kThreads) reinterpret_cast<uint4*>(counters.counters)[i] = make_uint4(0, 0, 0, 0);
-#pragma unroll 1
-      while (step.tile < end) {
-#pragma unroll
-        for (int k = 0; k < kAhead; ++k) {
-          if (step.tile < end) {
-            if (step.first == 0) write_counts(tables.tile_tables + step.tile * uint64_t{256});
-            count(step, loaded[k]);
-            step = after(step);
-            if (ahead.tile < end) load(ahead, loaded[k]);
-            ahead = after(ahead);
-          }
-        }
+      if (tile % tables.tiles_per_group == 0 || tile == end) {
+        if (tile != begin) write_total(tables.group_tables, (tile - 1) / tables.tiles_per_group);
+        total = 0;
       }
-      write_counts(tables.group_tables + group * uint64_t{256});
+      if (tile < end) write_total(tables.tile_tables, tile);
+    };
+#pragma unroll 1
+    while (step.tile < end) {
+      Step next = step;
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k, next = after(next)) {
+        if (next.tile < end) load(next, loaded[k]);
+      }
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        if (step.tile >= end) continue;
+        if (step.first == 0) start_tile(step.tile);
+        count(step, loaded[k], LaneCounters{set});
+        step = after(step);
+      }
     }
+    if (begin < end) start_tile(end);
     const uint32_t low = __reduce_or_sync(~0u, static_cast<uint32_t>(difference));
     const uint32_t high = sizeof(Key) == 8 ? __reduce_or_sync(~0u, static_cast<uint32_t>(uint64_t{difference} >> 32)) : 0;
     if (thread % 32 == 0) {
