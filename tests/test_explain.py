@@ -39,8 +39,8 @@ def test_the_note_says_what_is_decided_on_the_device():
         return gs.explain(on_meta(n, dtype=dtype), **options).note
 
     for dtype in (torch.int32, torch.uint64):
-        assert "sorted as bytes" in note(1 << 26, dtype) and "sorted as bytes" not in note(1 << 20, dtype)
-    assert "sorted as bytes" not in note(1 << 26, torch.float32) + note(1 << 26, torch.int64, indices=False)
+        assert "sorted as bytes" in note(1 << 28, dtype) and "sorted as bytes" not in note(1 << 20, dtype)
+    assert "sorted as bytes" not in note(1 << 28, torch.float32) + note(1 << 26, torch.int64, indices=False)
     assert "leading digits" in note(1 << 26, torch.float64) and "leading digits" not in note(1 << 26, torch.float32)
     assert "samples" in note(1 << 24, torch.float32) and "left to the radix sort" in note(1 << 24, torch.float32)
 

@@ -79,7 +79,7 @@ def sort(
         descending: largest first, NaN before everything. Equal elements keep their input order all the same.
         stable: accepted for torch's sake; every sort is stable.
         index_dtype: torch.int64 (the default) or torch.int32, which halves the memory of the indices, not what the sort works in. The sorts
-            by buckets work in int64 indices, so with int32 the radix sort takes their place from some 2**21 keys of 32 bits to 2**25.
+            by buckets work in int64 indices, so with int32 the radix sort takes their place from some 2**21 keys of 32 bits to 2**27.
             ValueError where the dimension is too long for it.
         algorithm: "auto" chooses by shape and dtype; "radix", "merge", "bitonic" and "sample" force one (see :func:`radix_sort`,
             :func:`merge_sort`, :func:`bitonic_sort`, :func:`sample_sort`). "rows", "grid" and "buckets" force one of the GPU's sorts of
@@ -93,7 +93,7 @@ def sort(
     Cost: radix sort, O(n * bytes of the key): one read for the histograms, then one read and one write per digit of 8 bits. Rows that fit
     a thread block are read and written once. Longer ones of 32 and 64 bits are cut into buckets that do: up to 2**22 keys in a row (2**21
     of 64 bits; 2**20 where values or int64 indices are not wanted, up to about twice that in one row). Longer rows of 32 bits are cut
-    twice, for values and int64 indices: 1 to 8 rows of up to 2**25 keys, 2**23 to 2**26 in all, and 8 to 16 rows of 2**22; with compute
+    twice, for values and int64 indices: 1 to 8 rows of up to 2**27 keys, 2**23 to 2**27 in all, and 8 to 16 rows of 2**22; with compute
     capability 9.0 or newer, and unless samples show values that are found often.
 
     Memory on a GPU beyond the results, for a 1-D input and int64 indices: none below 6144 elements; up to 2**18 elements 8.1 bytes an

@@ -171,7 +171,7 @@ inline SortExplanation explain_mapped_buckets(const SortProblem& problem, const 
   result.steps = {
       {"spread to " + std::to_string(1 << plan.region_bits) + " regions", blocks, kThreads, kTile, 0, input_bytes(problem), records},
       {"order tiles by " + std::to_string(1 << plan.part_bits) + " parts", sms, kOrderThreads, kTile, kOrderSharedBytes, records, records},
-      {"pull and sort buckets on chip", kBucketBlocksPerSm * sms, kBucket.threads, kMeanBucket, 0, records, output_bytes(problem)}};
+      {"pull and sort buckets on chip", plan.bucket_blocks(problem.rows), kBucket.threads, kMeanBucket, 0, records, output_bytes(problem)}};
   return result;
 }
 

@@ -11,7 +11,7 @@
 //
 // Memory: the workspace is that of the radix sort, 8 bytes an element. Regions lie in the index output and, as far as partly filled chunks
 // need it, in the key output; tables in the rest of that. What the buckets need while the outputs are written is in the upper bits of the
-// indices in the workspace (cuda/mapped_buckets/mapped_arguments.h), so rows could have 2^27 keys.
+// indices in the workspace (cuda/mapped_buckets/mapped_arguments.h), so rows have at most 2^27 keys.
 #pragma once
 
 #include <algorithm>
@@ -33,6 +33,7 @@ constexpr int kOrderThreads = 1024;  // of the one block to an SM that orders ti
 constexpr int kOrderSharedBytes = 222 << 10;
 constexpr BucketShape kBucket = {256, 16};  // twice the mean
 constexpr int kBucketBlocksPerSm = 4;
+constexpr int kBucketsPerBlock = 8, kMostTurns = 4;
 constexpr BucketShape kLargeBucket = {512, 16};  // for those that exceed it
 constexpr int kMeanBucket = 2048;                // at most
 constexpr int kSampleBits = 17;                  // of all rows, or more
@@ -44,12 +45,13 @@ constexpr int kMostRegions = 512;  // of all rows
 constexpr int kMostDigitBits = 8;  // regions of a row, and parts of a region
 constexpr int kTableBits = 32;     // records of the workspace that hold one word for all blocks in their upper bits
 
-// Where it is faster. H200, float32 with index, normal keys, against the radix sort: [1, 2^23] 220 us (262), [1, 2^24] 388 (459), [1, 2^25]
-// 737 (816), [8, 2^22] 720 (817), [16, 2^22] 1363 (1707; by pulled buckets 1535), [4, 2^24] 1390 (1562); [1, 50000000] 1173 (1173). Data
-// that is left to the radix sort takes 12 to 18 us more than by that alone, and 27 to 29 where only the bins speak against the map.
+// Where it is faster. H200, float32 with index, normal keys, against the radix sort: [1, 2^23] 208 us (261), [1, 2^24] 365 (454), [1, 2^25]
+// 685 (808), [1, 2^26] 1354 (1527), [1, 2^27] 2716 (2963), [1, 50000000] 1042 (1176), [16, 2^22] 1266 (1705; by pulled buckets 1535),
+// [4, 2^24] 1283 (1552). Data that is left to the radix sort takes 12 to 18 us more than by that alone (2^26: 21), and 27 to 29 (48) where
+// only the bins speak against the map.
 constexpr int64_t kMinNumel = int64_t{1} << 23;
-constexpr int64_t kMaxNumel = int64_t{1} << 26;
-constexpr int64_t kMaxLength = int64_t{1} << 25;
+constexpr int64_t kMaxNumel = int64_t{1} << 27;
+constexpr int64_t kMaxLength = int64_t{1} << 27;
 constexpr int64_t kMinLength = (int64_t{1} << 22) + 1;  // shorter rows by pulled buckets,
 constexpr int64_t kShortMinLength = int64_t{1} << 22;   // but for these
 constexpr int64_t kShortMinNumel = int64_t{1} << 25;    // if they are many
@@ -83,6 +85,13 @@ struct MappedBucketsPlan {
 
   int64_t regions(int64_t rows) const { return rows << region_bits; }
   int64_t buckets(int64_t rows) const { return rows << (region_bits + part_bits); }
+  // Of the kernel that sorts buckets: in turns of as many as fit. Neighbouring buckets are too large together, and later blocks even that
+  // out; but each takes time to begin, and to leave where the rows are not accepted.
+  int64_t bucket_blocks(int64_t rows) const {
+    const int64_t fitting = int64_t{mapped_shapes::kBucketBlocksPerSm} * device.sm_count,
+                  wanted = buckets(rows) / mapped_shapes::kBucketsPerBlock;
+    return std::min(std::clamp(wanted, fitting, mapped_shapes::kMostTurns * fitting), buckets(rows));
+  }
 };
 
 // Needs both outputs, with 64-bit indices.

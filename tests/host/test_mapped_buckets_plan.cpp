@@ -38,6 +38,10 @@ void check_plan(const SortProblem& problem, const MappedBucketsPlan& plan) {
   // The words in the upper bits of the first indices of the workspace.
   CHECK(kTableBits * (regions + 2) <= numel);
 
+  // Blocks of the buckets: no more than buckets, in at most kMostTurns turns.
+  const int64_t fitting = int64_t{kBucketBlocksPerSm} * plan.device.sm_count, blocks = plan.bucket_blocks(rows);
+  CHECK(blocks >= fitting && blocks <= kMostTurns * fitting && blocks <= plan.buckets(rows));
+
   check_apart({{0, plan.radix.cleared_bytes},
                {plan.cells_offset, rows * 4 << kCellBits},
                {plan.claims_offset, regions * 4},
@@ -81,7 +85,8 @@ void check_reach() {
     return plan_mapped_buckets(problem, traits).possible;
   };
   const int64_t length = 1 << 25;
-  CHECK(possible(make_problem(4, 1, length)) && !possible(make_problem(4, 1, 1 << 22)) && !possible(make_problem(4, 1, 1 << 26)));
+  CHECK(possible(make_problem(4, 1, length)) && !possible(make_problem(4, 1, 1 << 22)));
+  CHECK(possible(make_problem(4, 1, 1 << 27)) && !possible(make_problem(4, 1, (1 << 27) + 1)));
   CHECK(!possible(make_problem(2, 1, length)) && !possible(make_problem(8, 1, length)));
   CHECK(!possible(make_problem(4, 1, length, false)) && !possible(make_problem(4, 1, length, true, 4)) &&
         !possible(make_problem(4, 1, length, true, 0)));

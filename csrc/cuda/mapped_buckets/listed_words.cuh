@@ -13,7 +13,7 @@ namespace gpusort {
 
 constexpr uint32_t kWordChunk = 8192;
 constexpr int kListedThreads = mapped_shapes::kLargeBucket.threads;
-constexpr int kListedSharedBytes = bucket_shared_bytes(4, kListedThreads, mapped_shapes::kLargeBucket.items);
+constexpr int kListedSharedBytes = MappedRows<kListedThreads, mapped_shapes::kLargeBucket.items>::kStorageBytes + kStorageSlack;
 static_assert(kListedSharedBytes >= static_cast<int>(kWordChunk) * 8, "");
 
 struct WordNetwork {
@@ -115,8 +115,9 @@ __device__ __forceinline__ bool distribute_words(const MappedArguments& argument
   constexpr int kItems = mapped_shapes::kLargeBucket.items;
   if (size > kListedThreads * kItems) return false;
   const BucketSpan<uint32_t> span(arguments.buckets, bucket, size, false, offset);
-  const MappedRows<kListedThreads, kItems> rows(span, storage, notes);
-  rows.clear_counters();
+  using Rows = MappedRows<kListedThreads, kItems>;
+  const Rows rows(span, storage, notes);
+  Rows::clear_counters(storage);
   __syncthreads();
   uint32_t held[kItems], taken[kItems];
 #pragma unroll
@@ -129,7 +130,11 @@ __device__ __forceinline__ bool distribute_words(const MappedArguments& argument
       taken[e] = static_cast<uint32_t>(word);
     }
   }
-  return rows.sort_codes(held, taken, [&] { return output; });
+  const auto number = [&](uint32_t code) {
+    const float value = number_of(arguments.codec.bits(code));
+    return arguments.buckets.descending ? -value : value;
+  };
+  return rows.sort_codes(held, taken, number, [&] { return output; });
 }
 
 // One block to an SM, said explicitly: otherwise the compiler spills registers for the sake of more.
@@ -174,7 +179,7 @@ __global__ __launch_bounds__(kListedThreads, 1) void listed_words_kernel(const _
       const int64_t offset = static_cast<int64_t>(begins[region]) + before;
       uint64_t* const words = reinterpret_cast<uint64_t*>(arguments.buckets.indices_wide + offset);
       const CodeOutput output(arguments, row, offset);
-      if (!distribute_words(arguments, list[k], words, size, offset, shared_address(storage), notes, output)) {
+      if (!distribute_words(arguments, list[k], words, size, offset, aligned_storage(storage), notes, output)) {
         __syncthreads();
         sort_words(words, size, reinterpret_cast<uint64_t*>(storage));
         for (uint32_t i = thread; i < size; i += kListedThreads) {

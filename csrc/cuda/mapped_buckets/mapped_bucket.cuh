@@ -1,5 +1,5 @@
-// The buckets: a block pulls the parts of its bucket from all tiles of the region and sorts them on chip, by distribution as
-// bucket_sort/bucket_rows.cuh. Records of a bucket come in any order; their indices tell equal keys apart.
+// The buckets: a block pulls the parts of its bucket from all tiles of the region and sorts them on chip (mapped_rows.cuh). Records of a
+// bucket come in any order; their indices tell equal keys apart.
 //
 // Left to listed_words.cuh: buckets above the capacity, those in which flat forms are out of order (NaN, zeros of both signs), and those
 // whose keys crowd. Their codes and indices go to their part of the index output as words of 64 bits, and a mark to the workspace.
@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "../bucket_sort/bucket_rows.cuh"
+#include "mapped_rows.cuh"
 #include "order_parts.cuh"
 
 namespace gpusort {
@@ -38,11 +38,12 @@ struct BucketParts {
     const uint2* const from = region + tile * length + of_part * 4;
     return from[0].x >> kPlaceShift | from[1].x >> kPlaceShift << 4 | from[2].x >> kPlaceShift << 8 | from[3].x >> kPlaceShift << 12;
   }
-  // The same in two steps: the loads, of nothing where there is no table, and what they say.
-  __device__ __forceinline__ uint4 load_start(uint32_t tile, uint32_t of_part) const {
-    if (tile >= tiles || of_part >= parts || count < kLeastRegion) return make_uint4(0, 0, 0, 0);
-    const uint2* const from = region + tile * length + of_part * 4;
-    return make_uint4(from[0].x, from[1].x, from[2].x, from[3].x);
+  // The same in two steps: the words, where there is a table that has them, and what they say.
+  __device__ __forceinline__ bool has_start(uint32_t tile, uint32_t of_part) const {
+    return tile < tiles && of_part < parts && count >= kLeastRegion;
+  }
+  __device__ __forceinline__ const uint2* start_words(uint32_t tile, uint32_t of_part) const {
+    return region + tile * length + of_part * 4;
   }
   __device__ __forceinline__ uint32_t end_by(const uint4& loaded, uint32_t tile, uint32_t of_part) const {
     if (tile >= tiles) return 0;
@@ -73,10 +74,9 @@ struct PartNotes {
   uint32_t ends[kBucketThreads];       // of the bucket, in each tile
   uint32_t slots[kBucketThreads + 1];  // where the part of each tile begins in the bucket
   uint16_t starts[kBucketThreads];     // and in the tile
+  uint4 next[kBucketThreads];          // words of where the next part ends
   uint32_t region_begin, region_records, offset;
 };
-
-constexpr uint32_t kMostMappedInBin = (1u << (32 - mapped_shapes::kIndexBits)) - 1;
 
 // Both outputs are wanted always.
 struct RecordOutput {
@@ -89,73 +89,17 @@ struct RecordOutput {
   }
 };
 
-// Sorts keys that a block holds in registers, in any order.
-template <int kThreads, int kItems>
-struct MappedRows : BucketRows<uint32_t, kThreads, kItems> {
-  using Rows = BucketRows<uint32_t, kThreads, kItems>;
-  using Record = typename Rows::Record;
-  using Rows::bin_bounds;
-  using Rows::bins;
-  using Rows::bucket;
-  using Rows::counters;
-  using Rows::for_each_item;
-  using Rows::order;
-  using Rows::records;
-  using Rows::size;
-
-  using Rows::Rows;
-
-  // `taken`: indices, and numbers in the bins besides when it returns.
-  template <class Map, class Output>
-  __device__ __forceinline__ bool distribute(const uint32_t (&held)[kItems], uint32_t (&taken)[kItems], const Map& map,
-                                             Output output) const {
-    for_each_item([&](int e) { taken[e] |= fetch_add_shared(counters + map.bin(held[e]) * 4, 1) << mapped_shapes::kIndexBits; });
-    if (!Rows::scan(kMostMappedInBin)) return false;
-    Rows::set_pads();
-    for_each_item([&](int e) {
-      const uint32_t begin = load_shared(counters + map.bin(held[e]) * 4);
-      records.set(begin + (taken[e] >> mapped_shapes::kIndexBits), Record{held[e], taken[e] & kIndexMask});
-    });
-    __syncthreads();
-    Rows::template rank_and_write<Rows::kRankTogether>(
-        output(), map, [&](const Record& record, uint32_t) { return bin_bounds(counters + map.bin(record.key) * 4); });
-    return true;
-  }
-
-  // As BucketRows::sort(). False: not sorted, and nothing is written.
-  template <class Output>
-  __device__ __forceinline__ bool sort_keys(uint32_t (&held)[kItems], uint32_t (&taken)[kItems], Output output) const {
-    uint32_t low = ~0u, high = 0;
-    for_each_item([&](int e) {
-      held[e] = order.flat(held[e]);
-      low = min(low, held[e]);
-      high = max(high, held[e]);
-    });
-    Rows::reduce_range(low, high);
-    if (high - low < size / kMostPerValue || low == high) return false;
-    if (order.right_between(low, high) && !Rows::many_magnitudes(low, high)) {
-      return distribute(held, taken, FlatMap<uint32_t>(low, high, bins()), output);
-    }
-    const NumberMap<uint32_t> map(bucket.arguments, order, low, high, bins());
-    return bucket.arguments.is_float && map.possible && !order.may_hold_nan(low, high) && !Rows::holds_negative_zero(held) &&
-           distribute(held, taken, map, output);
-  }
-
-  // The same where codes are held: never out of order.
-  template <class Output>
-  __device__ __forceinline__ bool sort_codes(const uint32_t (&held)[kItems], uint32_t (&taken)[kItems], Output output) const {
-    uint32_t low = ~0u, high = 0;
-    for_each_item([&](int e) {
-      low = min(low, held[e]);
-      high = max(high, held[e]);
-    });
-    Rows::reduce_range(low, high);
-    return high - low >= size / kMostPerValue && low != high && distribute(held, taken, FlatMap<uint32_t>(low, high, bins()), output);
-  }
-};
-
+__device__ __forceinline__ void copy_word_async(uint32_t to, const void* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
 __device__ __forceinline__ void copy_record_async(uint32_t to, const uint2* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
+}
+
+// Of shared memory that is taken with kStorageSlack bytes more than are needed. Opaque, or it is found anew at each use.
+constexpr int kStorageSlack = 48;
+__device__ __forceinline__ uint32_t aligned_storage(const uint4* storage) {
+  return opaque((shared_address(storage) + 63) & ~63u);
 }
 
 // Buckets that follow each other, most often of one region: each begins where the one before ends, in memory and in every tile.
@@ -163,7 +107,8 @@ struct BucketSequence {
   static constexpr uint32_t kThreads = kBucketThreads;
   static constexpr int kItems = mapped_shapes::kBucket.items;
   static constexpr uint32_t kCapacity = kThreads * kItems;
-  static constexpr uint32_t kLanes = 16;  // that copy the part of a tile
+  static constexpr uint32_t kLanes = 16;     // that copy the part of a tile
+  static constexpr uint32_t kFewTiles = 64;  // of which each warp knows all
   using Rows = MappedRows<kBucketThreads, kItems>;
 
   const MappedArguments& arguments;
@@ -178,7 +123,7 @@ struct BucketSequence {
         notes(part_notes),
         bucket_notes(rows_notes),
         storage(shared),
-        staged(shared + bucket_counter_bytes(kThreads, kItems)),
+        staged(shared + Rows::kRecordsOffset),
         thread(threadIdx.x) {}
 
   // Records of the region before this bucket.
@@ -239,9 +184,6 @@ struct BucketSequence {
   __device__ __forceinline__ bool sort_staged(uint32_t bucket, uint32_t size) const {
     const BucketSpan<uint32_t> span(arguments.buckets, bucket, size, false, 0);
     const Rows rows(span, storage, bucket_notes);
-    rows.clear_counters();
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncthreads();
     const uint32_t own_records = staged + thread * 8;
     uint32_t held[kItems], taken[kItems];
 #pragma unroll
@@ -262,17 +204,46 @@ struct BucketSequence {
   }
 
   // Brings a bucket on its way to shared memory, or, where it is too large, to the output as words. Returns its size.
-  __device__ __forceinline__ uint32_t fetch(uint32_t bucket, bool& last_part) const {
-    const BucketParts parts(arguments, bucket, notes.region_begin, notes.region_records);
-    last_part = parts.part + 1 == parts.parts;
+  __device__ __forceinline__ uint32_t fetch(const BucketParts& parts) const {
     if (parts.none()) return 0;
+    if (parts.has_start(thread, parts.part + 2)) {
+      const uint2* const from = parts.start_words(thread, parts.part + 2);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) copy_word_async(shared_address(notes.next + thread) + k * 4, from + k);
+    }
+    if (parts.tiles > kFewTiles) return fetch_many(parts);
+    // Each warp finds for itself where the parts of two tiles to a lane go.
+    const uint32_t lane = thread % 32;
+    const uint32_t start[2] = {notes.starts[lane], notes.starts[lane + 32]};
+    const uint32_t records[2] = {notes.ends[lane] - start[0], notes.ends[lane + 32] - start[1]};
+    const uint32_t first = warp_inclusive_scan(records[0]), first_sum = __shfl_sync(~0u, first, 31);
+    const uint32_t second = warp_inclusive_scan(records[1]) + first_sum, size = __shfl_sync(~0u, second, 31);
+    if (size > kCapacity) return fetch_many(parts);
+    const uint32_t at[2] = {(first - records[0]) << 16 | start[0], (second - records[1]) << 16 | start[1]};
+#pragma unroll
+    for (uint32_t begin = 0; begin < kFewTiles; begin += kThreads / kLanes) {
+      if (begin + thread / 32 * (32 / kLanes) >= parts.tiles) break;
+      const uint32_t tile = begin + thread / kLanes;
+      const bool in_first = tile < 32;  // the same for the whole warp
+      const uint32_t slot_start = __shfl_sync(~0u, in_first ? at[0] : at[1], tile % 32);
+      const uint32_t many = __shfl_sync(~0u, in_first ? records[0] : records[1], tile % 32);
+      const uint2* const from = parts.region + tile * parts.length + (slot_start & 0xffff);
+      const uint32_t to = staged + (slot_start >> 16) * 8;
+#pragma unroll 4
+      for (uint32_t i = thread % kLanes; i < many; i += kLanes) copy_record_async(to + i * 8, from + i);
+    }
+    return size;
+  }
+
+  // The same for any number of tiles and records.
+  __device__ __forceinline__ uint32_t fetch_many(const BucketParts& parts) const {
     const uint2 own = make_uint2(notes.starts[thread], notes.ends[thread]);
-    const uint4 next = parts.load_start(thread, parts.part + 2);
     uint32_t records = own.y - own.x, size;
     for (uint32_t tile = thread + kThreads; tile < parts.tiles; tile += kThreads) {
       const uint2 other = parts.of_tile(tile);
       records += other.y - other.x;
     }
+    __syncthreads();
     const uint32_t first = block_exclusive_scan(records, size, notes.scan);
     if (size <= kCapacity) {
       for_each(parts, own, first, [&](uint32_t slot, const uint2* record) { copy_record_async(staged + slot * 8, record); });
@@ -280,9 +251,6 @@ struct BucketSequence {
       uint64_t* const left = words();
       for_each(parts, own, first, [&](uint32_t slot, const uint2* record) { store_word(left, slot, record->y, record->x & kIndexMask); });
     }
-    __syncthreads();
-    notes.starts[thread] = static_cast<uint16_t>(own.y);
-    notes.ends[thread] = parts.end_by(next, thread, parts.part + 1);
     return size;
   }
 
@@ -307,7 +275,14 @@ struct BucketSequence {
 #pragma unroll 1
     for (; bucket < end; ++bucket) {
       if (new_region) enter_region(bucket);
-      const uint32_t size = fetch(bucket, new_region);
+      const BucketParts parts(arguments, bucket, notes.region_begin, notes.region_records);
+      new_region = parts.part + 1 == parts.parts;
+      const uint32_t size = fetch(parts), part_end = notes.ends[thread];
+      Rows::clear_counters(storage);
+      asm volatile("cp.async.wait_all;" ::: "memory");
+      __syncthreads();
+      notes.starts[thread] = static_cast<uint16_t>(part_end);
+      notes.ends[thread] = parts.end_by(notes.next[thread], thread, parts.part + 1);
       const bool sorted = size == 0 || (size <= kCapacity && sort_staged(bucket, size));
       __syncthreads();
       if (thread == 0) {
@@ -329,7 +304,7 @@ __global__ __launch_bounds__(kBucketThreads, mapped_shapes::kBucketBlocksPerSm) 
   const uint64_t buckets = arguments.regions() << arguments.part_bits;
   const uint32_t begin = static_cast<uint32_t>(buckets * blockIdx.x / gridDim.x),
                  end = static_cast<uint32_t>(buckets * (blockIdx.x + 1) / gridDim.x);
-  BucketSequence(arguments, notes, bucket_notes, shared_address(storage)).run(begin, end);
+  BucketSequence(arguments, notes, bucket_notes, aligned_storage(storage)).run(begin, end);
 }
 
 }  // namespace gpusort

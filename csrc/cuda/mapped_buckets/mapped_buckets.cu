@@ -56,13 +56,10 @@ cudaError_t launch_mapped_buckets(const SortProblem& problem, const MappedBucket
   then([&] { return launch<make_map_kernel>(map_blocks, kMapThreads, 0, arguments, stream); });
   then([&] { return launch<judge_map_kernel>(judges, kMapThreads, 0, arguments, stream); });
   then([&] { return launch_radix_sort(problem, plan.radix, workspace, stream); });
-  constexpr int kBucketBytes = bucket_shared_bytes(4, kBucket.threads, kBucket.items);
+  constexpr int kBucketBytes = BucketSequence::Rows::kStorageBytes + kStorageSlack;
   then([&] { return launch<spread_kernel>(kBlocksPerSm * sms, kThreads, sizeof(SpreadShared), arguments, stream); });
   then([&] { return launch<order_parts_kernel>(sms, kOrderThreads, sizeof(OrderShared), arguments, stream); });
-  then([&] {
-    return launch<mapped_buckets_kernel>(std::min(kBucketBlocksPerSm * sms, plan.buckets(rows)), kBucket.threads, kBucketBytes, arguments,
-                                         stream);
-  });
+  then([&] { return launch<mapped_buckets_kernel>(plan.bucket_blocks(rows), kBucket.threads, kBucketBytes, arguments, stream); });
   then([&] { return launch<listed_words_kernel>(sms, kListedThreads, kListedSharedBytes, arguments, stream); });
   return error;
 }
