@@ -201,18 +201,20 @@ def test_which_rows_are_cut():
 
 
 def test_which_rows_are_cut_twice():
-    most_rows, longest, least_in_all, most_in_all, from_rows, to_rows, short = map(
+    few, some, most_rows, shorter, least_in_all, most_in_all, from_rows, to_rows, short = map(
         int,
         stated(
             "sort",
-            r"twice, for values and int64 indices: 1 to (\d+) rows of up to 2\*\*(\d+) keys, 2\*\*(\d+) to 2\*\*(\d+) in all, and (\d+) to "
-            r"(\d+) rows of 2\*\*(\d+); with compute capability 9.0 or newer",
+            r"twice, for values and int64 indices: 1 to (\d+) rows, and (\d+) to (\d+) rows of up to 2\*\*(\d+) keys, of 2\*\*(\d+) to "
+            r"2\*\*(\d+) keys in all, and (\d+) to (\d+) rows of 2\*\*(\d+); with compute capability 9.0 or newer",
         ),
     )
-    lengths = {int(2 ** (k / 16)) for k in range(16 * 21, 16 * 27)} | {(1 << k) + step for k in range(21, 28) for step in (-1, 0, 3000)}
+    assert some == few + 1
+    lengths = {int(2 ** (k / 16)) for k in range(16 * 21, 16 * 28)} | {(1 << k) + step for k in range(21, 29) for step in (-1, 0, 10_000)}
     for rows in range(1, 21):
         for n in lengths:
-            long = rows <= most_rows and 1 << short < n <= 1 << longest and 1 << least_in_all <= rows * n <= 1 << most_in_all
+            long = n > 1 << short and 1 << least_in_all <= rows * n <= 1 << most_in_all
+            long = long and (rows <= few or (rows <= most_rows and n <= 1 << shorter))
             many = from_rows <= rows <= to_rows and n == 1 << short
             assert (cuts(rows, n) == 2) == (long or many), (rows, n)
     n = 1 << 24
