@@ -60,7 +60,9 @@ def test_every_distribution(shape, dtype):
         check(make(name, shape, dtype, "cuda", seed=seed))
 
 
-@pytest.mark.parametrize("shape", ((1 << 23,), ((1 << 24) + 12_345,), (4, 1 << 24), (16, 1 << 22), (2, (1 << 22) + 1), ((1 << 26) + 3,)), ids=str)
+@pytest.mark.parametrize(
+    "shape", ((1 << 23,), ((1 << 24) + 12_345,), (4, 1 << 24), (16, 1 << 22), (2, (1 << 22) + 1), ((1 << 26) + 3,)), ids=str
+)
 def test_smooth_data(shape):
     """What the map is for."""
     n = torch.Size(shape).numel()
