@@ -36,7 +36,7 @@ __device__ __forceinline__ void write_counting(int64_t* indices, uint32_t first,
   }
 }
 
-template <int kThreads, int kTileItems, class Key>
+template <int kThreads, int kTileItems, bool kKeysWanted, class Key>
 __device__ __forceinline__ void copy_rows(const PassArguments<Key>& arguments) {
   const bool wide_indices = arguments.index_bytes == 8 && arguments.indices_out != nullptr;
   int32_t* narrow_indices = arguments.index_bytes == 4 ? static_cast<int32_t*>(arguments.indices_out) : nullptr;
@@ -48,7 +48,7 @@ __device__ __forceinline__ void copy_rows(const PassArguments<Key>& arguments) {
     const uint64_t start = row_start + first;
     const uint32_t items = min(arguments.length - first, static_cast<uint32_t>(kTileItems));
     const Key* keys_in = arguments.keys_in + start;
-    Key* keys_out = arguments.keys_out == nullptr ? nullptr : arguments.keys_out + start;
+    Key* keys_out = arguments.keys_out == nullptr || !kKeysWanted ? nullptr : arguments.keys_out + start;
     if (keys_out != nullptr) {
       if (items * sizeof(Key) % 16 == 0 && aligned(keys_in) && aligned(keys_out)) {
         copy_items<kThreads>(reinterpret_cast<const uint4*>(keys_in), reinterpret_cast<uint4*>(keys_out), items * sizeof(Key) / 16);

@@ -321,7 +321,7 @@ __global__ __launch_bounds__(Policy::kShape.threads,
     constexpr bool kLast = Policy::kKind == PassKind::kLast;
     if constexpr (kLast == Policy::kLastTakesAll) {
       if (role.live == 0) {
-        copy_rows<Policy::kShape.threads, Policy::kTileItems>(arguments);
+        copy_rows<Policy::kShape.threads, Policy::kTileItems, Policy::kKeysWanted>(arguments);
         return;
       }
     }

@@ -98,6 +98,10 @@ cudaError_t launch_pass<uint64_t, false>(PassKind, TileClass, const PassArgument
 cudaError_t launch_pass_in_pieces(PassKind kind, TileClass tile_class, const PassArguments<uint32_t>& arguments, int grid,
                                   cudaStream_t stream);
 
+// The last slot of 64-bit keys with indices where keys_out is scratch memory (RadixPlan::scratch_keys_offset).
+cudaError_t launch_last_pass_with_scratch_keys(TileClass tile_class, const PassArguments<uint64_t>& arguments, int grid,
+                                               cudaStream_t stream);
+
 // The same for the low words of 64-bit keys; keys_in and keys_out point to the 64-bit keys.
 template <bool kIndexed>
 cudaError_t launch_low_word_pass(PassKind kind, TileClass tile_class, const PassArguments<uint32_t>& arguments, int grid,

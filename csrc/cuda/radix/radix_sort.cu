@@ -107,6 +107,20 @@ cudaError_t launch_low_word_slot(PassKind kind, const PassArguments<uint64_t>& w
                       : launch_low_word_pass<false>(kind, plan.tile_class, arguments, grid, stream);
 }
 
+template <class Key>
+cudaError_t launch_slot(PassKind kind, const PassArguments<Key>& arguments, const RadixPlan& plan, cudaStream_t stream) {
+  const int grid = plan.grid[static_cast<int>(kind)];
+  if constexpr (sizeof(Key) == 4) {
+    if (plan.in_pieces && kind != PassKind::kLast) return launch_pass_in_pieces(kind, plan.tile_class, arguments, grid, stream);
+  }
+  if constexpr (sizeof(Key) == 8) {
+    const bool scratch_keys = plan.scratch_keys_offset >= 0 && kind == PassKind::kLast;
+    if (scratch_keys) return launch_last_pass_with_scratch_keys(plan.tile_class, arguments, grid, stream);
+  }
+  return plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
+                      : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
+}
+
 // Leaves `arguments` as the last slot needs them, and in `middle` what the middle ones had.
 template <class Key>
 cudaError_t launch_slots(PassArguments<Key>& arguments, PassArguments<Key>& middle, const RadixPlan& plan, cudaStream_t stream) {
@@ -126,17 +140,7 @@ cudaError_t launch_slots(PassArguments<Key>& arguments, PassArguments<Key>& midd
     }
     set_tiles(arguments, plan.tiles_per_row[static_cast<int>(kind)]);
     if (kind == PassKind::kMiddle) middle = arguments;
-    const int grid = plan.grid[static_cast<int>(kind)];
-    cudaError_t error = cudaSuccess;
-    if constexpr (sizeof(Key) == 4) {
-      if (plan.in_pieces && kind != PassKind::kLast) {
-        error = launch_pass_in_pieces(kind, plan.tile_class, arguments, grid, stream);
-        if (error != cudaSuccess) return error;
-        continue;
-      }
-    }
-    error = plan.indexed ? launch_pass<Key, true>(kind, plan.tile_class, arguments, grid, stream)
-                         : launch_pass<Key, false>(kind, plan.tile_class, arguments, grid, stream);
+    const cudaError_t error = launch_slot(kind, arguments, plan, stream);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

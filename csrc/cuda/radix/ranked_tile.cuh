@@ -30,7 +30,8 @@ struct PassPolicy {
   static constexpr int kSharedBytes = radix_shared_bytes(sizeof(Key), kIndexed, kClass_, kKind, kPlaced);
   static constexpr int kPermutePeriod = kPermutePeriod_;
   static constexpr bool kLastTakesAll = last_slot_takes_all(sizeof(Key), kIndexed);
-  static constexpr uint32_t kKeyWords = 1;  // keys_in and keys_out lie so many words of their size apart
+  static constexpr uint32_t kKeyWords = 1;   // keys_in and keys_out lie so many words of their size apart
+  static constexpr bool kKeysWanted = true;  // else those of keys_out are of use to the sort alone: sorted keys need not be copied
   // The second record buffer lies in pieces (record_places.cuh). It is read from, or written to.
   static constexpr bool kInPieces = false, kFromPieces = false, kToPieces = false;
   static constexpr int kOnlyTarget = -1;  // the slot leaves where it would write another record buffer. -1: it takes all
@@ -41,6 +42,11 @@ struct PolicyInPieces : PassPolicy<uint32_t, true, kKind_, kClass_> {
   static constexpr bool kInPieces = true;
   static constexpr int kOnlyTarget = kOnlyTarget_;
 };
+template <TileClass kClass_>
+struct ScratchKeysPolicy : PassPolicy<uint64_t, true, PassKind::kLast, kClass_> {
+  static constexpr bool kKeysWanted = false;
+};
+
 template <class Policy>
 struct FromPieces : Policy {
   static constexpr bool kFromPieces = !Policy::kFromKeys;
