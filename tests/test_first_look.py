@@ -37,3 +37,16 @@ def test_first_look(make_keys, dtype):
         for descending in (False, True):
             assert_is_stable_sort(keys, *gs.sort(keys, -1, descending), -1, descending)
             assert torch.equal(gs.sort_keys(keys, descending=descending), torch.sort(keys, descending=descending).values)
+
+
+@pytest.mark.parametrize("dtype", (torch.int32, torch.int64), ids=name_of)
+@pytest.mark.parametrize("make_keys", (small, one_byte))
+def test_one_byte_with_and_without_values(make_keys, dtype):
+    """Only sorts with both outputs and int64 indices go by bytes; the others have no room for it."""
+    keys = make_keys(dtype)
+    for index_dtype in (torch.int64, torch.int32):
+        for descending in (False, True):
+            values, indices = gs.sort(keys, -1, descending, index_dtype=index_dtype)
+            assert indices.dtype is index_dtype
+            assert_is_stable_sort(keys, values, indices, -1, descending)
+            assert torch.equal(gs.argsort(keys, -1, descending, index_dtype=index_dtype), indices)

@@ -370,6 +370,9 @@ void check_low_bytes() {
     CHECK(!plan_of(key_bytes, kMinPreviewedLength - 1, 8).low_bytes.used);
     CHECK(!plan_of(key_bytes, kMinPreviewedLength, 4).low_bytes.used);
     CHECK(!plan_of(key_bytes, kMinPreviewedLength, 0).low_bytes.used);
+    for (int index_bytes : {4, 8}) {  // indices alone
+      CHECK(!plan_radix_sort(make_problem(key_bytes, 1, kMinPreviewedLength, false, index_bytes), device).low_bytes.used);
+    }
     for (int64_t length = kMinPreviewedLength; length < kMaxNarrowLength; length += length / 5) {
       const RadixPlan plan = plan_of(key_bytes, length, 8);
       const ByteSortPlan& bytes = plan.low_bytes;
