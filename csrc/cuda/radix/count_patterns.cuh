@@ -269,6 +269,7 @@ __global__ void __launch_bounds__(kCountThreads, 1) count_patterns_kernel(const 
     __syncthreads();
   }
   bool equal = first + kCountTileVectors <= end && many_equal(next);
+  bool started = false;
   for (; first + kCountTileVectors <= end; first += kCountTileVectors) {
     uint4 tile[kCountBatch];
 #pragma unroll
@@ -289,15 +290,24 @@ __global__ void __launch_bounds__(kCountThreads, 1) count_patterns_kernel(const 
       }
       if (++noted_tiles == kNotedTiles || lanes >= kManyNoted) list_noted(first + kCountTileVectors);
     }
-    __syncthreads();  // see the file's header
-    if (equal) {
+    if (started) __syncthreads();  // see the file's header. The first keys are counted as they come
+    started = true;
+    // Equal keys of floats in a rolled loop, since keys that differ are counted faster beside it (H200, 2^26 float16: 103.8 us, unrolled
+    // 104.2); of integers unrolled (int16 of two values 159.2, rolled 161.5).
+    if (equal && kFloats) {
 #pragma unroll 1
-      for (int b = 0; b < kCountBatch; ++b) {  // rolled, as it is long: the registers go round
+      for (int b = 0; b < kCountBatch; ++b) {  // the registers go round
         block.add_equal_vectors(tile[0]);
 #pragma unroll
         for (int k = 1; k < kCountBatch; ++k) tile[k - 1] = tile[k];
       }
       equal = many_equal(next);
+    } else if (equal) {
+#pragma unroll
+      for (int b = 0; b < kCountBatch; ++b) {
+        if (b == kCountBatch - 1) equal = many_equal(next);
+        block.add_equal_vectors(tile[b]);
+      }
     } else {
 #pragma unroll
       for (int b = 0; b < kCountBatch; ++b) {
