@@ -217,6 +217,10 @@ def test_which_rows_are_cut_twice():
             long = long and (rows <= few or (rows <= most_rows and n <= 1 << shorter))
             many = from_rows <= rows <= to_rows and n == 1 << short
             assert (cuts(rows, n) == 2) == (long or many), (rows, n)
+    length, in_all = map(int, stated("sort", r"Integers, which often do: rows of up to 2\*\*(\d+), 2\*\*(\d+) in all"))
+    for dtype in (torch.int32, torch.uint32):
+        assert (cuts(1, 1 << length, dtype), cuts(1, (1 << length) + 1, dtype)) == (2, 0)
+        assert (cuts(4, 1 << (in_all - 2), dtype), cuts(4, (1 << (in_all - 2)) + 1, dtype)) == (2, 0)
     n = 1 << 24
     assert [cuts(1, n, dtype) for dtype in (torch.int32, torch.uint32, torch.int64, torch.float16)] == [2, 2, 0, 0]
     assert not any(cuts(1, n, **options) for options in (ALONE, PLACES, NARROW, {"device_traits": "a100"}))

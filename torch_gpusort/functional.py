@@ -94,7 +94,8 @@ def sort(
     a thread block are read and written once. Longer ones of 32 and 64 bits are cut into buckets that do: up to 2**22 keys in a row (2**21
     of 64 bits; 2**20 where values or int64 indices are not wanted, up to about twice that in one row). Longer rows of 32 bits are cut
     twice, for values and int64 indices: 1 to 4 rows, and 5 to 8 rows of up to 2**24 keys, of 2**23 to 2**27 keys in all, and 8 to 16 rows
-    of 2**22; with compute capability 9.0 or newer, and unless samples show values that are found often.
+    of 2**22; with compute capability 9.0 or newer, and unless samples show values that are found often. Integers, which often do: rows of
+    up to 2**25, 2**26 in all.
 
     Memory on a GPU beyond the results, for a 1-D input and int64 indices: none below 6144 elements; up to 2**18 elements 8.1 bytes an
     element for keys to 32 bits and 16.2 for keys of 64; above, 8.0 bytes for keys of 32 bits (6.2 for 16, 1.1 for 8) and 12.1 for keys of

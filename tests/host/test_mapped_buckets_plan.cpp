@@ -66,7 +66,8 @@ void check_all() {
   for (const int64_t rows : {1, 2, 3, 4, 7, 15, 16, 31}) {
     for (const int64_t length :
          {(1 << 22) + 0, (1 << 22) + 1, 5000001, 1 << 23, 9000001, 1 << 24, (1 << 24) + 77, 33000000, 50000001, 1 << 26, 1 << 27}) {
-      const SortProblem problem = make_problem(4, rows, length);
+      SortProblem problem = make_problem(4, rows, length);
+      problem.key.kind = KeyKind::kFloat;
       const MappedBucketsPlan plan = plan_mapped_buckets(problem, {});
       const int64_t numel = problem.numel();
       const bool long_enough = length >= kMinLength || (length >= kShortMinLength && numel >= kShortMinNumel);
@@ -86,7 +87,16 @@ void check_reach() {
   };
   const int64_t length = 1 << 25;
   CHECK(possible(make_problem(4, 1, length)) && !possible(make_problem(4, 1, 1 << 22)));
-  CHECK(possible(make_problem(4, 1, 1 << 27)) && !possible(make_problem(4, 1, (1 << 27) + 1)));
+  const auto of_kind = [](KeyKind kind, int64_t rows, int64_t keys) {
+    SortProblem problem = make_problem(4, rows, keys);
+    problem.key.kind = kind;
+    return problem;
+  };
+  CHECK(possible(of_kind(KeyKind::kFloat, 1, 1 << 27)) && !possible(of_kind(KeyKind::kFloat, 1, (1 << 27) + 1)));
+  for (const KeyKind integers : {KeyKind::kSigned, KeyKind::kUnsigned}) {
+    CHECK(possible(of_kind(integers, 1, kMaxIntegerLength)) && !possible(of_kind(integers, 1, kMaxIntegerLength + 1)));
+    CHECK(possible(of_kind(integers, 4, 1 << 24)) && !possible(of_kind(integers, 4, (1 << 24) + 1)));
+  }
   CHECK(!possible(make_problem(2, 1, length)) && !possible(make_problem(8, 1, length)));
   CHECK(!possible(make_problem(4, 1, length, false)) && !possible(make_problem(4, 1, length, true, 4)) &&
         !possible(make_problem(4, 1, length, true, 0)));
