@@ -1,11 +1,12 @@
 """64-bit keys whose leading digits leave only small groups together, or nearly: random ones, with groups of all sizes, and few live bits.
-They are sorted by three or four digits, and the groups are put in order afterwards; for which keys is decided on the device by a sample.
+They are sorted by two to four digits, and the groups are put in order afterwards; for which keys is decided on the device by a sample.
 Groups that turn out to be long are ordered by whole blocks, or all keys are sorted again."""
 
 import numpy as np
 import pytest
 import torch
 from cases import name_of
+from workspace_after import words_left
 
 import torch_gpusort as gs
 
@@ -26,17 +27,21 @@ def in_groups(size, lows=1 << 40):
     return make
 
 
-def exactly(size, count=1, lows=1 << 40):
-    """`count` groups of `size` keys each among random ones."""
+def exactly(size, count=1, lows=1 << 40, rest=40):
+    """`count` groups of `size` keys each, which agree but for `rest` bits, among random ones."""
 
     def make(rng, n):
         bits = random_bits(rng, n)
         places = rng.permutation(n)[: count * size]
-        leading = np.repeat(random_bits(rng, count) & ~LOW, size)[: places.size]
+        leading = np.repeat(random_bits(rng, count) >> np.uint64(rest) << np.uint64(rest), size)[: places.size]
         bits[places] = leading | rng.integers(0, lows, places.size, dtype=np.uint64)
         return bits
 
     return make
+
+
+def triangle(rng, n):
+    return (random_bits(rng, n) >> np.uint64(1)) + (random_bits(rng, n) >> np.uint64(1))
 
 
 def masked(mask):
@@ -55,6 +60,14 @@ CASES = {
     **{f"of {size}, few differ": in_groups(size, 3) for size in (2, 16)},
     **{f"one of {size}": exactly(size) for size in (32, 33, 63, 64, 65, 66, 100, 4096, 4097, 10_000)},
     **{f"300 of {size}": exactly(size, 300) for size in (63, 64, 65, 128)},
+    **{f"one of {size}, two digits": exactly(size, 1, 1 << 48, 48) for size in (480, 512, 600, 1100, 3584, 4500)},
+    "40 of 700, two digits": exactly(700, 40, 1 << 48, 48),
+    "40 of 700 around one key": exactly(700, 40, 1 << 10, 48),
+    "100 of 200 equal": exactly(200, 100, 1, 0),
+    "5000 of 3 equal": exactly(3, 5000, 1, 0),
+    "triangle": triangle,
+    "zeros between": masked(0xFFFFFF000000FFFF),
+    "zeros between two digits and one": masked(0xFFFFF000000000FF),
     "long and equal": exactly(5000, 1, 1),
     "long, two values": exactly(3000, 3, 2),
     "falling": falling_groups,
@@ -91,6 +104,34 @@ def test_groups_of_leading_digits(name, device):
     for n in lengths(device):
         bits = CASES[name](np.random.default_rng(n), n)
         check(torch.from_numpy(bits.view(np.int64)), device)
+
+
+WAYS = {  # the lowest bit that is sorted by, and who orders the groups that are left: nobody, by records, by windows
+    "random": (random_bits, 48, 2),
+    "62 bits": (masked((1 << 62) - 1), 48, 2),
+    "40 bits": (masked((1 << 40) - 1), 24, 2),
+    "12 bits in two digits": (masked((1 << 60) - 1), 40, 1),
+    "low words": (masked((1 << 32) - 1), 0, 0),
+    "half zeros": (lambda rng, n: random_bits(rng, n) * rng.integers(0, 2, n, dtype=np.uint64), 32, 0),
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", WAYS)
+def test_the_way_that_the_sample_chooses(name):
+    make, lowest, small_groups = WAYS[name]
+    n = 3_000_000
+    x = torch.from_numpy(make(np.random.default_rng(5), n).view(np.int64)).cuda()
+    for index_dtype in (torch.int32, None):  # None: keys alone. Control words lie in the workspace in both cases
+        indices = index_dtype is not None
+        workspace = gs.explain(x, algorithm="radix", index_dtype=index_dtype, indices=indices).workspace_bytes
+        if indices:
+            words, _ = words_left(lambda: gs.sort(x, algorithm="radix", index_dtype=torch.int32), workspace)
+        else:
+            words, _ = words_left(lambda: gs.sort_keys(x, algorithm="radix"), workspace)
+        assert words[2] == 1, "some key is smaller than the one before it"
+        assert tuple(words[4:6]) == (lowest, small_groups)
+        assert words[7] == 0, "all keys have been sorted again"
 
 
 @pytest.mark.parametrize("scale", (1.0, 1e-300), ids=str)

@@ -251,7 +251,7 @@ inline SortExplanation explain_radix(const SortProblem& problem, const RadixPlan
   }
   result.note = "digits that are the same in all keys are skipped on the device, and sorted input is copied";
   if (plan.high_word_samples > 0)
-    result.note += "; where three or four leading digits tell most keys apart, only those are sorted by, and what they leave is mended";
+    result.note += "; where two to four leading digits tell most keys apart, only those are sorted by, and what they leave is mended";
   if (plan.scratch_keys_offset >= 0) result.note += "; the keys are sorted too, in the workspace";
   const int64_t last_bytes = output_bytes(problem) + (plan.scratch_keys_offset >= 0 ? problem.numel() * key_bytes : 0);
   if (plan.low_bytes.used) result.note += "; keys that differ in their low byte alone are sorted as bytes";

@@ -131,7 +131,7 @@ struct RadixPlan {
   int histogram_grid = 0;
   bool previewed = false;       // some keys are looked at before all are counted (cuda/radix/digit_preview.h)
   int64_t histogram_chunk = 0;  // keys of one row that a histogram block takes at a time
-  // 64-bit keys: how many are looked at to find out whether three or four leading digits tell nearly all different keys apart, so that
+  // 64-bit keys: how many are looked at to find out whether two to four leading digits tell nearly all different keys apart, so that
   // these are enough (cuda/radix/leading_digits.h). 0: not asked.
   int high_word_samples = 0;
   int64_t look_back_words = 0;  // per table

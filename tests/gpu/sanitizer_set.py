@@ -80,12 +80,15 @@ def run_long_arrays():
         values, indices = gs.sort(x.cuda())
         assert_stable_sort(x, (values.cpu(), indices.cpu()))
         calls += 1
-    x = make("random_bits", 300_001, torch.int64)
-    x[:200] &= (1 << 40) - 1  # a long group of the same leading digits
-    values, indices = gs.radix_sort(x.cuda())
-    assert_stable_sort(x, (values.cpu(), indices.cpu()))
-    assert_values(x, gs.sort_keys(x.cuda()).cpu(), stable_order(x, -1), -1, "sort_keys of a long group")
-    return calls + 2
+    # Groups of the same leading digits, a long one among them: of two digits, ordered by windows, and of three, by records.
+    for live, group, rest in ((-1, 700, 48), ((1 << 57) - 1, 200, 40)):
+        x = make("random_bits", 300_001, torch.int64) & live
+        x[:group] &= (1 << rest) - 1
+        values, indices = gs.radix_sort(x.cuda())
+        assert_stable_sort(x, (values.cpu(), indices.cpu()))
+        assert_values(x, gs.sort_keys(x.cuda()).cpu(), stable_order(x, -1), -1, "sort_keys of a long group")
+        calls += 2
+    return calls
 
 
 def run_algorithms():

@@ -1,4 +1,5 @@
-// The last step of a sort of 64-bit keys by a few leading digits: records that agree in these, a group, are put in order by the rest.
+// The last step of a sort of 64-bit keys by three or four leading digits: records that agree in these, a group, are put in order by the
+// rest.
 //
 // Records come from buffer 0, sorted by the leading digits, equal ones in the order of their indices. Groups are small (16 on average at
 // most, leading_digits.cu), so every record finds its place alone: it counts the records of its group that come before it. A block keeps of
@@ -21,12 +22,10 @@
 #include <type_traits>
 
 #include "borrowed_indices.cuh"
+#include "group_notes.cuh"
 #include "pass_arguments.h"
-#include "radix_control.cuh"
 
 namespace gpusort {
-
-struct NoIndex {};
 
 constexpr uint32_t kMostGroup = 64;
 
@@ -121,8 +120,7 @@ struct GroupCloser {
     const uint32_t below = (1u << lane) - 1;
     const uint32_t last_head = 31 - __clz(static_cast<int>(heads & below | 1u));
     if ((drops & below) >> last_head != 0) return;
-    const uint32_t note = atomicAdd(control_word(arguments.control, offsetof(RadixControl, group_notes), arguments.spacing), 1u);
-    if (note < most_notes) arguments.look_back[0][static_cast<uint64_t>(note) * arguments.spacing] = position;
+    note_group(arguments, most_notes, position);
   }
 
   __device__ __forceinline__ void store(uint32_t place, uint64_t code, uint32_t index, uint32_t borrowed_begin) const {

@@ -13,16 +13,19 @@
 //
 // In `mend` others may read keys that move, but only to compare high words, and those are equal all over the run.
 //
-// Where the runs are small groups (RadixControl::small_groups) the first kernel orders them while it writes the outputs (close_groups.cuh),
-// and notes long ones that have a drop, for which the second one finds both ends.
+// Where the runs are small groups (RadixControl::small_groups) the first kernel, or one before it, orders them while it writes the outputs
+// (close_groups.cuh, close_windows.cu), and notes long ones that have a drop, for which the second one finds both ends.
 #include "high_word_ties.h"
 
 #include <cuda_runtime.h>
 
 #include <algorithm>
 
+#include "../primitives/dependent_launch.cuh"
 #include "borrowed_indices.cuh"
 #include "close_groups.cuh"
+#include "close_windows.h"
+#include "group_notes.cuh"
 #include "radix_control.cuh"
 
 namespace gpusort {
@@ -55,6 +58,12 @@ struct TieLists {
     const uint32_t rounds = (chunks - 1) / (gridDim.x * kWarps) + 1;
     return notes + static_cast<uint64_t>(blockIdx.x) * rounds * (kWarps * kMostNotes);
   }
+};
+
+struct TieArguments {
+  PassArguments<uint64_t> pass;
+  HighWordTables tables;
+  TieLists lists;
 };
 
 // The items of the outputs. Of int64 indices the lower halves alone: the upper ones are zero, or the tables' (borrowed_indices.cuh).
@@ -115,20 +124,6 @@ struct TiedItems {
   }
 };
 
-__device__ __forceinline__ uint32_t word_of(const PassArguments<uint64_t>& arguments, size_t offset) {
-  return *control_word(arguments.control, offset, arguments.spacing);
-}
-
-// The lowest bit sorted by. 0: all were.
-__device__ __forceinline__ uint32_t lowest_sorted_bit(const PassArguments<uint64_t>& arguments) {
-  return word_of(arguments, offsetof(RadixControl, unsorted)) != 0 ? word_of(arguments, offsetof(RadixControl, sorted_from)) : 0;
-}
-
-// Of notes that close_groups.cuh may make, in a table that nobody reads any more.
-__device__ __forceinline__ uint32_t most_group_notes(const PassArguments<uint64_t>& arguments) {
-  return min(arguments.tiles * kRadixBins, kMostLongRuns);
-}
-
 // The key before position i, in front of which there is a drop, begins a run whose first drop this is, as far as can be seen: the run's
 // start is noted, or, if that is more than kMostShortTies before, some place inside the run.
 __device__ __forceinline__ void note_drop(const PassArguments<uint64_t>& arguments, uint32_t i, uint32_t* count, uint32_t* notes) {
@@ -145,13 +140,17 @@ __device__ __forceinline__ void note_drop(const PassArguments<uint64_t>& argumen
 }
 
 template <class Index>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
-    find_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments, const TieLists lists) {
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm) find_ties_kernel(const __grid_constant__ TieArguments all) {
+  start_after_predecessor();
+  const PassArguments<uint64_t>& arguments = all.pass;
+  const TieLists& lists = all.lists;
   __shared__ uint32_t count;
   __shared__ typename GroupCloser<Index, kThreads, kRows>::Shared words;
   const uint32_t lowest = lowest_sorted_bit(arguments);
   if (lowest == 0) return;
-  if (word_of(arguments, offsetof(RadixControl, small_groups)) != 0) {
+  const SmallGroups small_groups = static_cast<SmallGroups>(word_of(arguments, offsetof(RadixControl, small_groups)));
+  if (small_groups == SmallGroups::kByWindows) return;
+  if (small_groups == SmallGroups::kByRecords) {
     const GroupCloser<Index, kThreads, kRows> closer{arguments, words, lowest, most_group_notes(arguments)};
     const uint32_t tiles = (arguments.length - 1) / closer.kTile + 1;
 #pragma unroll 1
@@ -204,8 +203,10 @@ __device__ __noinline__ void note_long_run(const PassArguments<uint64_t>& argume
 
 // With the grid of the kernel before.
 template <class Index>
-__global__ void __launch_bounds__(kThreads)
-    mend_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments, const TieLists lists) {
+__global__ void __launch_bounds__(kThreads) mend_ties_kernel(const __grid_constant__ TieArguments all) {
+  start_after_predecessor();
+  const PassArguments<uint64_t>& arguments = all.pass;
+  const TieLists& lists = all.lists;
   const uint32_t lowest = lowest_sorted_bit(arguments);
   if (lowest == 0) return;
   if (word_of(arguments, offsetof(RadixControl, small_groups)) != 0) {
@@ -232,23 +233,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// One run, which fits shared memory. All threads call. Keys that are equal stand in the order of their indices, so the place of a key in
-// the run tells which of them comes first, and where its index is.
-template <class Index>
-__device__ __forceinline__ void sort_run(const PassArguments<uint64_t>& arguments, uint32_t lowest, uint32_t begin, uint32_t end,
-                                         uint64_t* words) {
-  constexpr uint32_t kPlaceBits = 12;
-  static_assert(kMostLongTies == 1 << kPlaceBits, "a word is a place and, above it, the rest of the code");
-  constexpr int kPerThread = kMostLongTies / kRestThreads;
-  const TiedItems<Index> items(arguments, lowest);
-  const uint32_t count = end - begin;
-  const uint64_t rest = (uint64_t{1} << lowest) - 1;
-  const uint64_t leading = items.code(begin) & ~rest;
-  uint32_t padded = 2;
-  while (padded < count) padded *= 2;
-  for (uint32_t i = threadIdx.x; i < padded; i += kRestThreads) {
-    words[i] = i < count ? (items.code(begin + i) & rest) << kPlaceBits | i : ~uint64_t{0};
-  }
+// Bitonic network (Batcher, 1968). All threads call; `padded`: a power of two.
+__device__ __forceinline__ void sort_words(uint64_t* words, uint32_t padded) {
   for (uint32_t size = 2; size <= padded; size *= 2) {
     for (uint32_t distance = size / 2; distance > 0; distance /= 2) {
       __syncthreads();
@@ -263,11 +249,40 @@ __device__ __forceinline__ void sort_run(const PassArguments<uint64_t>& argument
     }
   }
   __syncthreads();
+}
+
+// One run, which fits shared memory. All threads call. Of equal keys the one that stands first comes first, if they are `in_order`;
+// else records are numbered in the order of their indices before.
+template <class Index>
+__device__ __forceinline__ void sort_run(const PassArguments<uint64_t>& arguments, uint32_t lowest, uint32_t begin, uint32_t end,
+                                         bool in_order, uint64_t* words, uint16_t* places) {
+  constexpr uint32_t kPlaceBits = 12, kPlaceMask = kMostLongTies - 1;
+  static_assert(kMostLongTies == 1 << kPlaceBits, "a word is a place and, above it, the rest of the code");
+  constexpr int kPerThread = kMostLongTies / kRestThreads;
+  const TiedItems<Index> items(arguments, lowest);
+  const uint32_t count = end - begin;
+  const uint64_t rest = (uint64_t{1} << lowest) - 1;
+  const uint64_t leading = items.code(begin) & ~rest;
+  uint32_t padded = 2;
+  while (padded < count) padded *= 2;
+  for (uint32_t i = threadIdx.x; i < padded; i += kRestThreads) {
+    words[i] = ~uint64_t{0};
+    if (i >= count) continue;
+    words[i] = i;
+    if (TiedItems<Index>::kIndexed && !in_order) words[i] |= static_cast<uint64_t>(items.index(begin + i)) << kPlaceBits;
+  }
+  if (TiedItems<Index>::kIndexed && !in_order) sort_words(words, padded);
+  for (uint32_t i = threadIdx.x; i < count; i += kRestThreads) {
+    const uint32_t place = static_cast<uint32_t>(words[i]) & kPlaceMask;
+    places[i] = static_cast<uint16_t>(place);
+    words[i] = (items.code(begin + place) & rest) << kPlaceBits | i;
+  }
+  sort_words(words, padded);
   uint32_t index[kPerThread];
 #pragma unroll
   for (int k = 0; k < kPerThread; ++k) {
     const uint32_t i = threadIdx.x + k * kRestThreads;
-    if (TiedItems<Index>::kIndexed && i < count) index[k] = items.index(begin + (static_cast<uint32_t>(words[i]) & (kMostLongTies - 1)));
+    if (TiedItems<Index>::kIndexed && i < count) index[k] = items.index(begin + places[static_cast<uint32_t>(words[i]) & kPlaceMask]);
   }
   __syncthreads();  // all indices are read
 #pragma unroll
@@ -342,27 +357,32 @@ __device__ __forceinline__ void prepare_again(const PassArguments<uint64_t>& arg
 }
 
 template <class Index>
-__global__ void __launch_bounds__(kRestThreads) rest_of_ties_kernel(const __grid_constant__ PassArguments<uint64_t> arguments,
-                                                                    const __grid_constant__ HighWordTables tables, const TieLists lists) {
+__global__ void __launch_bounds__(kRestThreads) rest_of_ties_kernel(const __grid_constant__ TieArguments all) {
+  start_after_predecessor();
+  const PassArguments<uint64_t>& arguments = all.pass;
+  const TieLists& lists = all.lists;
   __shared__ uint64_t words[kMostLongTies];
+  __shared__ uint16_t places[kMostLongTies];
   const uint32_t lowest = lowest_sorted_bit(arguments);
   if (lowest == 0) return;
   const uint32_t runs = word_of(arguments, offsetof(RadixControl, long_runs));
   if (runs == 0) return;
   if (word_of(arguments, offsetof(RadixControl, again)) != 0) {
-    prepare_again(arguments, tables, reinterpret_cast<uint32_t*>(words));
+    prepare_again(arguments, all.tables, reinterpret_cast<uint32_t*>(words));
     return;
   }
+  const bool in_order = static_cast<SmallGroups>(word_of(arguments, offsetof(RadixControl, small_groups))) != SmallGroups::kByWindows;
   for (uint32_t run = blockIdx.x; run < runs; run += gridDim.x) {
     const uint2 place = lists.long_runs[run];
     bool noted_before = false;  // a run may have more than one drop that looks like the first
     for (uint32_t i = threadIdx.x; i < run; i += kRestThreads) noted_before |= lists.long_runs[i].x == place.x;
     if (__syncthreads_or(noted_before)) continue;
-    sort_run<Index>(arguments, lowest, place.x, place.y, words);
+    sort_run<Index>(arguments, lowest, place.x, place.y, in_order, words, places);
   }
 }
 
 __global__ void __launch_bounds__(kThreads) sorted_again_kernel(const __grid_constant__ PassArguments<uint64_t> arguments) {
+  start_after_predecessor();
   if (word_of(arguments, offsetof(RadixControl, again)) == 0) return;
   const uint64_t* records = static_cast<const uint64_t*>(arguments.records[0]);
   const uint32_t* indices = arguments.record_indices[0];
@@ -381,29 +401,30 @@ template <class Index>
 cudaError_t launch(const PassArguments<uint64_t>& arguments, const HighWordTables& tables, int sm_blocks, cudaStream_t stream) {
   const uint32_t fair = ((arguments.length - 1) / kChunk) / kWarps + 1;
   const uint32_t blocks = std::min(fair, static_cast<uint32_t>(sm_blocks * kBlocksPerSm));
-  const TieLists lists(arguments.records[0], blocks, arguments.length);
-  find_ties_kernel<Index><<<blocks, kThreads, 0, stream>>>(arguments, lists);
-  cudaError_t error = cudaGetLastError();
+  const TieArguments all = {arguments, tables, TieLists(arguments.records[0], blocks, arguments.length)};
+  const bool dependent = arguments.dependent_launch();
+  cudaError_t error = launch_after_predecessor<find_ties_kernel<Index>>(all, {blocks, kThreads, 0, dependent}, stream);
   if (error != cudaSuccess) return error;
-  mend_ties_kernel<Index><<<blocks, kThreads, 0, stream>>>(arguments, lists);
-  error = cudaGetLastError();
+  error = launch_after_predecessor<mend_ties_kernel<Index>>(all, {blocks, kThreads, 0, dependent}, stream);
   if (error != cudaSuccess) return error;
-  rest_of_ties_kernel<Index><<<sm_blocks * 2, kRestThreads, 0, stream>>>(arguments, tables, lists);
-  return cudaGetLastError();
+  const LaunchShape rest = {static_cast<unsigned>(sm_blocks) * 2, kRestThreads, 0, dependent};
+  return launch_after_predecessor<rest_of_ties_kernel<Index>>(all, rest, stream);
 }
 
 }  // namespace
 
 cudaError_t launch_high_word_ties(const PassArguments<uint64_t>& arguments, const HighWordTables& tables, int sm_blocks,
                                   cudaStream_t stream) {
+  const cudaError_t error = launch_close_windows(arguments, sm_blocks, stream);
+  if (error != cudaSuccess) return error;
   if (arguments.indices_out == nullptr) return launch<NoIndex>(arguments, tables, sm_blocks, stream);
   if (arguments.index_bytes == 4) return launch<uint32_t>(arguments, tables, sm_blocks, stream);
   return launch<int64_t>(arguments, tables, sm_blocks, stream);
 }
 
 cudaError_t launch_sorted_again(const PassArguments<uint64_t>& arguments, int sm_blocks, cudaStream_t stream) {
-  sorted_again_kernel<<<sm_blocks * 4, kThreads, 0, stream>>>(arguments);
-  return cudaGetLastError();
+  const LaunchShape shape = {static_cast<unsigned>(sm_blocks) * 4, kThreads, 0, arguments.dependent_launch()};
+  return launch_after_predecessor<sorted_again_kernel>(arguments, shape, stream);
 }
 
 }  // namespace gpusort

@@ -1,6 +1,6 @@
 // Ends the sort of 64-bit keys by their leading digits: puts each run of keys that agree in them in order. By the digits of the high word:
 // in place in the outputs. By fewer digits that leave small groups: from the records to the outputs, since the last slot has left at once.
-// Does nothing (three launches that leave at once) unless one of these ways was chosen (leading_digits.h).
+// Does nothing (four launches that leave at once) unless one of these ways was chosen (leading_digits.h).
 //
 // Equal keys may be as many as they like: only runs in which different low words meet cost anything. If there are too many of those, or too
 // long ones, RadixControl::again is set and everything is prepared for a sort by all digits: one launch of the middle slots (kSortAgain),

@@ -1,5 +1,7 @@
-// See leading_digits.h. Three ways, of which the first that fits is taken:
+// See leading_digits.h. Ways, of which the first that fits is taken:
 //
+//   two leading digits     when three would do, and two leave groups of at most some hundred keys, all of much the same size: a last step
+//                          orders these (window_closer.cuh)
 //   three leading digits   when equal keys are rare, and keys that differ in the other digits alone few enough for groups of at most some
 //                          dozen: a last step orders these (close_groups.cuh)
 //   the high word          when equal keys are as many as you like, but different keys hardly ever share their high word: those few are
@@ -34,6 +36,8 @@ constexpr uint32_t kMostTwins = 8;           // where groups are to be small; so
 constexpr uint64_t kMostEvenPartners = 16;   // of a key, if the live bits are evenly filled
 constexpr uint64_t kMostPartners = 20;       // as the samples tell
 constexpr uint64_t kLeastMostGroupTies = 8;  // two are expected of even keys at least, however long
+constexpr uint64_t kMostEasyGroup = 8;       // that window_closer.cuh does not do better
+constexpr uint64_t kMostEvenGroup = 384;     // by two digits, which are to be evenly filled
 
 struct LeadingDigitsArguments {
   KeyCodec<uint64_t> codec;
@@ -91,6 +95,17 @@ __device__ __forceinline__ Meetings meet(const uint64_t* codes, uint32_t* slots,
   return met;
 }
 
+// Do digits from bit `shift` on leave groups of much the same size, as window_closer.cuh can keep? Of the pairs of even samples that agree
+// in them a tenth is not met. All threads call.
+__device__ __forceinline__ bool evenly_filled(const LeadingDigitsArguments& arguments, const uint64_t* codes, uint32_t* slots,
+                                              uint32_t* words, uint64_t live_bits, uint32_t shift) {
+  const int bits = __popcll(live_bits >> shift);
+  if (arguments.length >> bits > kMostEvenGroup) return false;
+  const uint32_t samples = arguments.samples, pairs = samples * samples >> (bits + 1);
+  const Meetings met = meet(codes, slots, words, samples, shift);
+  return met.ties + met.twins <= pairs + pairs / 2 + kLeastMostGroupTies;
+}
+
 __global__ void __launch_bounds__(kThreads, 1) leading_digits_kernel(const __grid_constant__ LeadingDigitsArguments arguments) {
   extern __shared__ __align__(16) uint64_t codes[];
   uint32_t* slots = reinterpret_cast<uint32_t*>(codes + kMostSamples);
@@ -135,21 +150,30 @@ __global__ void __launch_bounds__(kThreads, 1) leading_digits_kernel(const __gri
 #pragma unroll 1
   for (int way = 0; way < 3; ++way) {
     const bool groups = way != 1;
-    uint32_t shift = 32;
+    uint32_t shift = 32, two_digits_shift = 32;
     if (groups) {
       const int leading = way == 0 ? 3 : 4;
       uint32_t highest = digits;
       for (int all = __popc(digits); all > leading; --all) highest &= highest - 1;
       shift = (__ffs(static_cast<int>(highest)) - 1) * kRadixBits;
+      two_digits_shift = (__ffs(static_cast<int>(highest & (highest - 1))) - 1) * kRadixBits;
       if (__popc(digits) <= leading || arguments.length >> __popcll(live_bits >> shift) > kMostEvenPartners) continue;
     }
     const Meetings met = meet(codes, slots, words, samples, shift);
     const bool fits = groups ? met.twins <= kMostTwins && met.ties <= most_group_ties : met.ties <= kMostTies;
     if (!fits) continue;
+    // H200, last step at 2^26 (four keys a group): by records 573 us, by windows 676; at 2^28 (16) 3124 and 2797.
+    SmallGroups small_groups = !groups                                                             ? SmallGroups::kNone
+                               : arguments.length >> __popcll(live_bits >> shift) > kMostEasyGroup ? SmallGroups::kByWindows
+                                                                                                   : SmallGroups::kByRecords;
+    if (way == 0 && met.ties <= kLeastMostGroupTies && evenly_filled(arguments, codes, slots, words, live_bits, two_digits_shift)) {
+      shift = two_digits_shift;
+      small_groups = SmallGroups::kByWindows;
+    }
     if (threadIdx.x == 0) {
       RadixControl* control = reinterpret_cast<RadixControl*>(arguments.tables);
       control->sorted_from = shift;
-      control->small_groups = groups ? 1 : 0;
+      control->small_groups = static_cast<uint32_t>(small_groups);
     }
     return;
   }

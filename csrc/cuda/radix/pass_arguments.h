@@ -63,10 +63,13 @@ struct PassArguments {
   RecordPieces pieces;             // of records[1], for launch_pass_in_pieces
   PieceTiles piece_tiles[2];       // of the tiles of this slot
 
-  // Are kernels set up while the one before ends (dependent_launch.cuh)? Measured for 32-bit keys with indices alone. H200, 2^26 float32
-  // 1675 us with and 1686 without, 2^24 506 and 514; but 2^22 in a graph 161 and 156.
+  // Are kernels set up while the one before ends (dependent_launch.cuh)? H200, with indices: 2^26 float32 1675 us with and 1686 without,
+  // 2^24 506 and 514; but 2^22 in a graph 161 and 156. Sorts of 64-bit keys have many launches that leave at once: ids below 2^20, 2^24 421
+  // and 440, 2^22 147 and 166; random keys 2^22 241 either way.
   bool dependent_launch() const {
-    return sizeof(Key) == 4 && indices_out != nullptr && !low_words && static_cast<uint64_t>(rows) * length >= uint64_t{1} << 23;
+    const uint64_t numel = static_cast<uint64_t>(rows) * length;
+    if (sizeof(Key) == 8 || low_words) return numel >= uint64_t{1} << 20;
+    return sizeof(Key) == 4 && indices_out != nullptr && numel >= uint64_t{1} << 23;
   }
 
   GPUSORT_HD bool partial_window() const { return window_bits < static_cast<int>(sizeof(Key) * 8); }

@@ -9,7 +9,7 @@
 //   k > 1   the first slot is step 0, middle slot j is step j (there is none from j = k - 1 on), the last slot is step k - 1
 //
 // Keys of 64 bits may be sorted by their d leading digits alone (leading_digits.h). Where these leave only small groups together, k is
-// d + 1, and a kernel that orders the groups is the last step, in place of the last slot (close_groups.cuh).
+// d + 1, and a kernel that orders the groups is the last step, in place of the last slot (SmallGroups).
 //
 // Integers of 64 bits whose high words are the same all over each row are sorted as 32-bit keys, their low words, by kernels of their own:
 // records have 8 bytes instead of 12. The first of these reads the low words alone, the last one puts the high word back.
@@ -33,7 +33,7 @@ struct RadixControl {
   uint32_t unsorted;        // some key is smaller than the one before it in its row
   uint32_t other_patterns;  // some key is not the pattern that its code is turned back into (ambiguous_keys.h, equal_codes.h)
   uint32_t sorted_from;     // 64-bit keys: the passes sort from this bit on; high_word_ties.h does the rest
-  uint32_t small_groups;    // what they leave together are small groups: see close_groups.cuh
+  uint32_t small_groups;    // a SmallGroups: what they leave together
   uint32_t called_off;      // not 0: nobody wants the results, and all kernels leave at once
   uint32_t again;           // high_word_ties.h: all keys must be sorted again, by all digits. See kSortAgain
   uint32_t long_runs;       // of equal high words that high_word_ties.cu has noted; some of them twice
@@ -42,7 +42,7 @@ struct RadixControl {
   uint32_t written_tiles[kMaxRadixPasses + 1];  // one counter per middle step
   uint32_t finished_blocks;                     // of the last kernel
   uint32_t preview;                             // a Preview
-  uint32_t group_notes;                         // that close_groups.cuh has made
+  uint32_t group_notes;                         // that group_notes.cuh has made
   uint32_t counting_blocks;                     // of high_word_ties.cu, that have counted what is missing for a second sort
 };
 static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the plan reserves less");
@@ -52,6 +52,10 @@ static_assert(sizeof(RadixControl) <= radix_plan_detail::kControlBytes, "the pla
 // upper half of an index is zero, so a word that lies there says that there is nothing to do.
 constexpr int kSortAgain = 32;
 static_assert(offsetof(RadixControl, again) / 4 % 2 == 1, "not the upper half of an index");
+
+// Who orders groups that are left together: close_groups.cuh those of at most some dozen, close_windows.h those of some hundred that are
+// all of much the same size.
+enum class SmallGroups : uint32_t { kNone, kByRecords, kByWindows };
 
 // What digit_preview.cu has seen, and done for the histogram.
 enum class Preview : uint32_t { kNothing, kSorted, kLowWords, kLowBytes };

@@ -12,9 +12,9 @@
 //      counting_sort_16.cu. So have single rows of 8- and 16-bit keys with indices, byte_sort.cu and half_sort.cu, and of bools without:
 //      bool_keys.cu
 //   5. 64-bit keys whose high words tell nearly all different keys apart are sorted by these alone; high_word_ties.cu then orders the few
-//      ties. Those of which three or four leading digits leave small groups together are sorted by these, and close_groups.cuh orders the
-//      groups, in place of the last slot. If ties are not few, or groups not small after all, the middle slots sort all keys again, by all
-//      digits
+//      ties. Those of which two to four leading digits leave small groups together are sorted by these, and close_windows.cu or
+//      close_groups.cuh orders the groups, in place of the last slot. If ties are not few, or groups not small after all, the middle slots
+//      sort all keys again, by all digits
 //   6. long rows of integers that differ in their low byte alone need no slot either: low_bytes.cu
 //   7. where different keys have one code (floats and bool): ambiguous_keys.cu with indices, for all whose tables lie in the index output
 //      too; equal_codes.cu without
