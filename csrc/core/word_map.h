@@ -156,6 +156,14 @@ struct FloatExtremes {
     constexpr int32_t kInfinity = 0x7f800000;
     return greatest_signed < kInfinity && greatest < (0x80000000u | kInfinity);
   }
+
+  // Values other than 0 whose magnitude is below 2^-14 of the largest have few leading bits by ScaledMap, and fewer by LinearMap.
+  GPUSORT_HD uint32_t tiny_limit() const {
+    const int32_t magnitude = static_cast<int32_t>(greatest & 0x7fffffffu);
+    const int32_t limit = (magnitude > greatest_signed ? magnitude : greatest_signed) - (14 << 23);
+    return static_cast<uint32_t>(limit > 1 ? limit : 1);
+  }
+  GPUSORT_HD static bool is_tiny(uint32_t bits, uint32_t limit) { return (bits & 0x7fffffffu) - 1 < limit - 1; }
 };
 
 // The ascending code of a float32 that is not NaN, but for a constant: adding +0.0 makes -0.0 equal to it.

@@ -65,6 +65,14 @@ void check_float_maps(const std::vector<std::vector<Float>>& rows, U infinity) {
           more.add(strange);
           CHECK(!more.all_finite());
         }
+        const double largest = std::max(std::fabs(double{least}), std::fabs(double{greatest}));
+        bool right = true;
+        for (U key : keys) {
+          const double magnitude = std::fabs(double{bits_as<float>(key)});
+          const bool tiny = largest >= 0x1p-110 && magnitude > 0 && magnitude < largest * 0x1p-14;
+          if (largest >= 0x1p-110 || largest < 0x1p-126) right = right && FloatExtremes::is_tiny(key, extremes.tiny_limit()) == tiny;
+        }
+        CHECK(right);
       }
       const KeyOrder<U> ascending = make_key_order<U>(KeyKind::kFloat, false, infinity);
       U lowest = ~U{0}, highest = 0;
