@@ -23,24 +23,29 @@ def extra_bytes(call):
     results = call()
     torch.cuda.synchronize()
     peak, after = torch.cuda.max_memory_allocated(), torch.cuda.memory_allocated()
-    results = results if isinstance(results, tuple) else (results,)
-    outputs = sum(t.untyped_storage().nbytes() for t in results)
+    outputs = bytes_of(results)
     # The allocator rounds a block up to 512 bytes, and leaves up to 1 MiB unsplit at the end of one that it cuts from a larger.
-    assert after - held <= outputs + (2**20 + 512) * len(results), "more than the results is still held"
+    count = len(results) if isinstance(results, tuple) else 1
+    assert after - held <= outputs + (2**20 + 512) * count, "more than the results is still held"
     del results
     gc.collect()
     assert torch.cuda.memory_allocated() == held, "the results were not all that was held"
     return peak - held - outputs
 
 
+def bytes_of(results):
+    return sum(t.untyped_storage().nbytes() for t in (results if isinstance(results, tuple) else (results,)))
+
+
 def requested_bytes(call):
     """What was asked of torch's allocator at the peak beyond the results, without the rounding of blocks."""
+    gc.collect()
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     held = torch.cuda.memory_stats()["requested_bytes.all.current"]
     results = call()
     torch.cuda.synchronize()
-    return torch.cuda.memory_stats()["requested_bytes.all.peak"] - held - sum(t.untyped_storage().nbytes() for t in results)
+    return torch.cuda.memory_stats()["requested_bytes.all.peak"] - held - bytes_of(results)
 
 
 # The call, and how explain is asked for it.
