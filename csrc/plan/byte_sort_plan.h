@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "sort_problem.h"
+#include "word_layout.h"
 
 namespace gpusort {
 
@@ -84,13 +85,22 @@ inline ByteSortPlan plan_byte_sort(const SortProblem& problem, const DeviceTrait
   return plan;
 }
 
-// The same for the low bytes of wider keys, which lie at the start of the workspace, before the tables.
+// Blocks that scan the tables, each eight codes of them (cuda/radix/table_scan.cuh).
+constexpr int kTableScanBlocks = 32;
+
+// Where the low bytes of wider keys lie among the records of the radix sort: in the second half. Mapped buckets, which come after it, look
+// into the first one for words that no record may hold (cuda/mapped_buckets/sample_map.cuh), and bytes of keys may hold anything.
+inline int64_t low_bytes_offset(int64_t length) {
+  return round_up(length * 4, 256);
+}
+
+// The same for the low bytes of wider keys: bytes, then tables.
 inline ByteSortPlan plan_low_bytes(const SortProblem& problem, const DeviceTraits& device) {
   SortProblem bytes = problem;
   bytes.key = KeyType{1, KeyKind::kUnsigned, 0};
   bytes.end_bit = 8;
-  ByteSortPlan plan = plan_byte_sort(bytes, device, problem.length);
-  plan.used = plan.used && plan.rounds > kShortByteSortRounds && plan.workspace_bytes <= problem.length * problem.key.bytes;
+  ByteSortPlan plan = plan_byte_sort(bytes, device, low_bytes_offset(problem.length) + problem.length);
+  plan.used = plan.used && plan.rounds > kShortByteSortRounds && plan.workspace_bytes <= problem.length * 8;
   return plan;
 }
 

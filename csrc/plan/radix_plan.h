@@ -302,7 +302,9 @@ inline RadixPlan plan_radix_outputs(const SortProblem& problem, const DeviceTrai
   plan.look_back_words = most_tiles * kRadixBins;
   for (int table = 0; table < 2 && table < plan.passes; ++table) plan.look_back_offset[table] = tables.take(plan.look_back_words * word);
   if (lends) borrow_outputs(problem, tables.used, plan.cleared_bytes, plan);
-  if (plan.previewed && integers && plan.borrowed_begin >= 0) plan.low_bytes = plan_low_bytes(problem, device);
+  // The blocks of the histogram scan their tables.
+  if (plan.previewed && integers && plan.borrowed_begin >= 0 && plan.histogram_grid >= kTableScanBlocks)
+    plan.low_bytes = plan_low_bytes(problem, device);
   // A second sort (cuda/radix/high_word_ties.h) needs both the tables and what they were moved to.
   if (plan.borrowed_begin >= 0 && plan.lent_offset + tables.used > plan.borrowed_begin * 8) plan.high_word_samples = 0;
 

@@ -378,16 +378,23 @@ void check_low_bytes() {
       const ByteSortPlan& bytes = plan.low_bytes;
       CHECK(bytes.used && plan.borrowed_begin >= 0 && bytes.rounds > kShortByteSortRounds);
       CHECK(bytes.tiles * bytes.tile_items >= length && bytes.groups * bytes.tiles_per_group >= bytes.tiles);
-      const Slices slices = {{plan.records_offset, length},
+      // Behind what mapped buckets ask of the records (sample_map.cuh): they may hold any bits.
+      CHECK(low_bytes_offset(length) >= length * 4 && low_bytes_offset(length) % 256 == 0);
+      const Slices slices = {{plan.records_offset + low_bytes_offset(length), length},
                              {plan.records_offset + bytes.bins_offset, 256 * 4},
                              {plan.records_offset + bytes.group_tables_offset, bytes.groups * 256 * 4},
                              {plan.records_offset + bytes.tile_tables_offset, bytes.tiles * 256 * 4}};
-      CHECK(check_slices(slices) <= plan.records_offset + length * key_bytes);
+      CHECK(check_slices(slices) <= plan.records_offset + length * 8);
     }
     SortProblem floats = make_problem(key_bytes, 1, kMinPreviewedLength, true, 8);
     floats.key.kind = KeyKind::kFloat;
     CHECK(!plan_radix_sort(floats, device).low_bytes.used);
   }
+  DeviceTraits part;  // of a GPU: its histogram has too few blocks to scan the tables
+  part.sm_count = kTableScanBlocks - 1;
+  CHECK(!plan_radix_sort(make_problem(4, 1, kMinPreviewedLength, true, 8), part).low_bytes.used);
+  part.sm_count = kTableScanBlocks;
+  CHECK(plan_radix_sort(make_problem(4, 1, kMinPreviewedLength, true, 8), part).low_bytes.used);
   device.shared_bytes_per_sm = 100 << 10;
   CHECK(!plan_of(8, kMinPreviewedLength, 8).low_bytes.used);
 }

@@ -34,7 +34,8 @@ __global__ __launch_bounds__(kHistogramThreads, 1) void digit_histogram_kernel(c
       const int counted = counted_by_preview(*arguments.control);
       if (counted < 0) {
         const LowByteTables& tables = arguments.low_bytes;
-        if (blockIdx.x < 256 / kScannedCodes && sorted_by_low_bytes(arguments.control, 1))
+        static_assert(kTableScanBlocks == 256 / kScannedCodes, "the plan asks for as many blocks");
+        if (blockIdx.x < kTableScanBlocks && sorted_by_low_bytes(arguments.control, 1))
           scan_tables<kHistogramThreads>(tables.group_tables, tables.groups, tables.bins, blockIdx.x);
         return;
       }

@@ -164,11 +164,11 @@ cudaError_t launch_rest_of_high_words(const PassArguments<uint64_t>& arguments, 
   return error != cudaSuccess ? error : launch_sorted_again(arguments, plan.grid[0], stream);
 }
 
-LowByteTables low_byte_tables(const RadixPlan& plan, void* workspace) {
+LowByteTables low_byte_tables(const SortProblem& problem, const RadixPlan& plan, void* workspace) {
   LowByteTables tables;
   if (!plan.low_bytes.used) return tables;
   char* records = slice<char>(workspace, plan.records_offset);
-  tables.bytes = reinterpret_cast<uint8_t*>(records);
+  tables.bytes = slice<uint8_t>(records, low_bytes_offset(problem.length));
   tables.tile_tables = slice<uint32_t>(records, plan.low_bytes.tile_tables_offset);
   tables.group_tables = slice<uint32_t>(records, plan.low_bytes.group_tables_offset);
   tables.bins = slice<uint32_t>(records, plan.low_bytes.bins_offset);
@@ -199,7 +199,7 @@ cudaError_t launch_histogram(const SortProblem& problem, const RadixPlan& plan, 
   arguments.window_bits = problem.end_bit - problem.begin_bit;
   arguments.codes_meet = codes_may_meet(problem.key.kind);
   arguments.previewed = plan.previewed;
-  arguments.low_bytes = low_byte_tables(plan, workspace);
+  arguments.low_bytes = low_byte_tables(problem, plan, workspace);
   return launch_digit_histogram(arguments, plan.wide, plan.histogram_grid, stream);
 }
 
@@ -233,7 +233,7 @@ cudaError_t launch_narrow(const SortProblem& problem, const RadixPlan& plan, con
   arguments.bins = slice<uint32_t>(tables, plan.bins_offset);
   for (int table = 0; table < 2; ++table) arguments.look_back[table] = slice<uint32_t>(tables, plan.look_back_offset[table]);
   arguments.look_back_rows = static_cast<uint32_t>(plan.look_back_words / kRadixBins);
-  arguments.low_bytes = low_byte_tables(plan, workspace);
+  arguments.low_bytes = low_byte_tables(problem, plan, workspace);
   arguments.length = static_cast<uint32_t>(problem.length);
   arguments.rows = static_cast<uint32_t>(problem.rows);
   arguments.passes = plan.passes;
